@@ -1,0 +1,371 @@
+"""The command line: parse, call, print, exit; what is true is decided elsewhere.
+
+Commands import what they need themselves, because ``--help`` and ``validate`` have to stay quick and free of torch.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn, ParamSpec, TextIO
+
+import typer
+from typer.main import get_command
+
+from flagos_runtime.errors import ConfigError, FlagosError
+
+if TYPE_CHECKING:
+    from flagos_runtime.diagnostics import Diagnostic
+    from flagos_runtime.documents import Report
+    from flagos_runtime.render import Page
+    from flagos_runtime.report import Sources
+
+P = ParamSpec("P")
+
+PROBLEM: Final = 1
+WRONG_USE: Final = 2
+BUG: Final = 3
+INTERRUPTED: Final = 130
+
+SCHEMAS: Final[Mapping[str, str]] = {
+    "routes": "flagos_runtime.config.schema:routes_schema",
+    "report": "flagos_runtime.report:report_schema",
+}
+
+PlatformOption = Annotated[str | None, typer.Option("--platform", metavar="NAME", help="Take this platform.")]
+RoutesOption = Annotated[Path | None, typer.Option("--routes", metavar="FILE", help="Take this route file.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, everything else on stderr.")]
+
+app = typer.Typer(
+    name="flagos-runtime",
+    help='Show and check what "cuda" means on this host.',
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    """Run the command line of this process; always raises ``SystemExit``."""
+    # not `app()`, which replaces sys.excepthook and with it the one that a script under `run` would see
+    get_command(app)(prog_name="flagos-runtime")
+
+
+def _command(body: Callable[P, None]) -> Callable[P, None]:
+    """Give *body* the exit codes that every command shares."""
+
+    @functools.wraps(body)
+    def command(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            body(*args, **kwargs)
+        except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
+            raise
+        except KeyboardInterrupt:
+            _fail("interrupted", INTERRUPTED)
+        except ConfigError as error:
+            _show(error.diagnostics)
+            raise typer.Exit(WRONG_USE) from error
+        except FlagosError as error:
+            _fail(f"error: {error}", PROBLEM)
+        except Exception as error:  # noqa: BLE001 - the outermost border: a bug has an exit code of its own
+            _fail_with_bug(error)
+
+    return command
+
+
+# -- commands ---------------------------------------------------------------------------------------------------
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from flagos_runtime.report import installed_version
+
+        _say(f"flagos-runtime {installed_version('flagos-runtime') or 'from a checkout that is not installed'}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """Show and check what "cuda" means on this host."""
+
+
+@app.command()
+@_command
+def check(
+    platform: PlatformOption = None,
+    routes: RoutesOption = None,
+    as_json: JsonOption = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown for an issue.")] = False,
+    require: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Fail unless all are available, e.g. bf16,alias:cuda.")
+    ] = "",
+) -> None:
+    """Print the capability matrix of this host.
+
+    The runtime is activated in this process, so what is shown is what was done and not what was meant.
+    """
+    if as_json and as_markdown:
+        raise typer.BadParameter("--json and --markdown exclude each other")
+    from flagos_runtime import report
+
+    failure = _activation_failure(platform, routes)
+    document, known = report.gather(_sources(platform, routes), failure=failure)
+    wanted = [word.strip() for word in require.split(",") if word.strip()]
+    unknown = report.unknown_requirements(document, wanted, known=known)
+    if unknown:
+        raise typer.BadParameter("; ".join(unknown), param_hint="--require")
+    unmet = report.unmet_requirements(document, wanted)
+    _print_report(document, "json" if as_json else "markdown" if as_markdown else "table")
+    for line in unmet:
+        _note(line)
+    if failure is not None:
+        raise failure
+    raise typer.Exit(PROBLEM if unmet or report.has_problem(document) else 0)
+
+
+@app.command()
+@_command
+def plan(platform: PlatformOption = None, routes: RoutesOption = None, as_json: JsonOption = False) -> None:
+    """Print what activation would do, and change nothing.
+
+    Steps stand in their order; what is left out stands below, with the reason.
+    """
+    from flagos_runtime import activation, render, report
+
+    preview = activation.preview(platform=platform, routes=_text(routes))
+    document = report.plan_report(
+        preview.plan,
+        detection=preview.detection,
+        routes=preview.routes.source,
+        diagnostics=preview.diagnostics,
+    )
+    if as_json:
+        _say_json({**document})
+        _show(preview.diagnostics)
+    else:
+        _print_page(render.plan_page(document))
+    raise typer.Exit(PROBLEM if any(item.severity == "error" for item in preview.diagnostics) else 0)
+
+
+@app.command()
+@_command
+def explain(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="aten::mm.default, torch.cuda.is_available or cuda.")],
+    platform: PlatformOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print what is known of one name on this host.
+
+    The runtime is activated in this process.
+    """
+    from flagos_runtime import activation
+    from flagos_runtime.records import plain
+
+    failure = _activation_failure(platform, None)
+    explanation = activation.explain(name)
+    if as_json:
+        _say_json(plain(explanation))
+    else:
+        _say("\n".join(explanation.lines))
+    if failure is not None:
+        raise failure
+    raise typer.Exit(WRONG_USE if explanation.kind == "unknown" else 0)
+
+
+@app.command()
+@_command
+def validate(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The route file.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Check a route file, without torch or an accelerator."""
+    from flagos_runtime import activation
+    from flagos_runtime.config.loader import load_routes
+
+    try:
+        found = load_routes(file, activation.known()).diagnostics
+        valid = True
+    except ConfigError as error:
+        found, valid = error.diagnostics, False
+    _show(found)
+    if as_json:
+        _say_json({"file": str(file), "valid": valid, "diagnostics": [item.to_dict() for item in found]})
+    elif valid:
+        _say(f"{file}: valid")
+    raise typer.Exit(0 if valid else WRONG_USE)
+
+
+@app.command()
+@_command
+def schema(of: Annotated[str, typer.Argument(metavar="[routes|report]", help="Which document.")] = "routes") -> None:
+    """Print the JSON Schema of the route file or of the report."""
+    if of not in SCHEMAS:
+        raise typer.BadParameter(f"'{of}' has no schema; known are {', '.join(SCHEMAS)}")
+    module, _, function = SCHEMAS[of].partition(":")
+    _say_json(getattr(import_module(module), function)(), sort_keys=True)
+
+
+@app.command()
+@_command
+def apis(as_json: JsonOption = False) -> None:
+    """Print how each API of torch.cuda is treated."""
+    from flagos_runtime import activation, render
+    from flagos_runtime.documents import SCHEMA_VERSION
+
+    rows = tuple((item.name, item.treatment, item.detail) for item in activation.api_table())
+    if as_json:
+        entries = [dict(zip(("name", "treatment", "detail"), row, strict=True)) for row in rows]
+        _say_json({"schema_version": SCHEMA_VERSION, "apis": entries})
+    else:
+        _print_page(render.apis_page(rows))
+
+
+@app.command()
+@_command
+def init(
+    path: Annotated[Path | None, typer.Argument(metavar="[PATH]", help="Default: where activation looks.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite what is there.")] = False,
+) -> None:
+    """Copy the route file that is shipped, for editing."""
+    from flagos_runtime.config.loader import bundled_routes
+
+    target = path or _user_routes(os.environ)
+    text = Path(bundled_routes()).read_text(encoding="utf-8")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # "x" fails on an existing file without a moment in which another process can create it
+        with target.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        exists = target.exists() and not force
+        reason = "exists; pass --force to overwrite it" if exists else f"cannot be written: {error.strerror}"
+        raise typer.BadParameter(f"'{target}' {reason}", param_hint="PATH") from error
+    _say(str(target))
+    _note(f"edit it, then run: flagos-runtime validate {target}")
+
+
+@app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@_command
+def run(
+    script: Annotated[Path, typer.Argument(metavar="SCRIPT", exists=True, help="A Python file.")],
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="[ARGS]...", help="Its arguments.")] = None,
+) -> None:
+    """Activate the runtime, then run a script.
+
+    The script is the main program, and its exit code is passed through.
+    """
+    from flagos_runtime import activation
+    from flagos_runtime.script import run_script
+
+    activation.activate()
+    raise typer.Exit(0 if run_script(script, arguments or []) else PROBLEM)
+
+
+# -- what commands share ----------------------------------------------------------------------------------------
+
+
+def _activation_failure(platform: str | None, routes: Path | None) -> Exception | None:
+    """Activate, and return what went wrong, so that a report can still be made of it."""
+    from flagos_runtime import activation
+
+    try:
+        activation.activate(platform=platform, routes=_text(routes))
+    except ConfigError:
+        raise
+    except Exception as error:  # noqa: BLE001 - raised again once the report is printed
+        return error
+    return None
+
+
+def _sources(platform: str | None, routes: Path | None) -> Sources:
+    from flagos_runtime import activation, plugins, report
+
+    return report.Sources(
+        status=activation.status,
+        platforms=lambda: plugins.load_plugins().platforms,
+        routes=lambda: activation.preview(platform=platform, routes=_text(routes)).plan.routes,
+        host=lambda: report.host_entry(os.environ),
+    )
+
+
+def _print_report(document: Report, layout: str) -> None:
+    from flagos_runtime import render
+    from flagos_runtime.diagnostics import Diagnostic
+
+    if layout == "table":
+        _say(render.as_table(document, width=_width(), color=_wants_color()))
+        return
+    _say(render.RENDERERS[layout](document))
+    _show(Diagnostic(**item) for item in document["diagnostics"])
+
+
+def _print_page(page: Page) -> None:
+    from flagos_runtime.render import page_table
+
+    _say(page_table(page, width=_width(), color=_wants_color()))
+
+
+def _user_routes(environ: Mapping[str, str]) -> Path:
+    config = environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(config).expanduser() / "flagos" / "routes.yaml"
+
+
+# -- output -----------------------------------------------------------------------------------------------------
+
+
+def _say(text: str) -> None:
+    typer.echo(_printable(text.removesuffix("\n"), sys.stdout))
+
+
+def _say_json(document: object, *, sort_keys: bool = False) -> None:
+    _say(json.dumps(document, indent=2, sort_keys=sort_keys))
+
+
+def _note(text: str) -> None:
+    typer.echo(_printable(text, sys.stderr), err=True)
+
+
+def _show(diagnostics: Iterable[Diagnostic]) -> None:
+    for item in diagnostics:
+        _note(str(item))
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    _note(message)
+    raise typer.Exit(code)
+
+
+def _fail_with_bug(error: Exception) -> NoReturn:
+    import traceback
+
+    _note("".join(traceback.format_exception(error)))
+    _fail(f"this is a bug in flagos_runtime: {type(error).__name__}: {error}", BUG)
+
+
+def _printable(text: str, stream: TextIO) -> str:
+    """Return *text* as *stream* can take it: a report must not die of a console that is not UTF-8."""
+    encoding = stream.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _width() -> int:
+    return min(100, get_terminal_size((100, 24)).columns)
+
+
+def _wants_color() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)

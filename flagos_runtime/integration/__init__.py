@@ -1,0 +1,1 @@
+"""Everything that touches torch; the only folder that imports it."""

@@ -1,0 +1,1 @@
+"""What makes CUDA-named APIs mean the canonical device."""

@@ -1,0 +1,150 @@
+"""Every step that this runtime is able to install, declared without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from flagos_runtime.integration.aliases.apis import REFUSED, SAME, SAME_PRIVATE, EMULATED, api_table
+from flagos_runtime.records import StepSpec
+
+_HERE: Final = "flagos_runtime.integration"
+
+#: Live probes that a route may redirect.
+PROBES: Final = ("torch.cuda.is_available",)
+
+_MODULE: Final = "device:torch.flagos"
+
+
+def _device(what: str, target: str, installer: str, *after: str, reversible: bool = True, summary: str = "") -> StepSpec:
+    return StepSpec(
+        f"device:{what}", "device", target, f"{_HERE}.device.{installer}", after, reversible=reversible, summary=summary
+    )
+
+
+_DEVICE: Final = (
+    _device(
+        "privateuse1",
+        "torch._C._get_privateuse1_backend_name",
+        "provider:install_name",
+        reversible=False,
+        summary="name the dispatch key PrivateUse1 after the device",
+    ),
+    _device(
+        "guard",
+        "c10.DeviceGuardImpl[PrivateUse1]",
+        "provider:install_guard",
+        "device:privateuse1",
+        reversible=False,
+        summary="tell torch's C++ side how many devices there are and which is current",
+    ),
+    _device("kernels", "dispatcher[PrivateUse1]", "provider:install_kernels", "device:guard"),
+    _device("lazy-bits", "dispatcher[Conjugate]", "provider:install_lazy_bits"),
+    _device("autocast", "dispatcher[AutocastPrivateUse1]", "provider:install_autocast"),
+    _device("torch.flagos", "torch.flagos", "provider:install_module", "device:guard"),
+    _device("torch.Tensor.flagos", "torch.Tensor.flagos", "methods:install_mover", "device:privateuse1"),
+    _device("torch.Tensor.is_flagos", "torch.Tensor.is_flagos", "methods:install_is", "device:privateuse1"),
+    _device("torch.nn.Module.flagos", "torch.nn.Module.flagos", "methods:install_module_mover", "device:privateuse1"),
+    _device("torch.nn.Module._apply", "torch.nn.Module._apply", "methods:install_apply"),
+    _device("torch.Generator", "torch.Generator", "methods:install_generator", "device:guard"),
+    _device("torch.UntypedStorage.__new__", "torch.UntypedStorage.__new__", "methods:install_storage", "device:guard"),
+)
+
+_PROBE: Final = tuple(
+    StepSpec(f"probe:{target}", "probe", target, f"{_HERE}.aliases.namespace:install_is_available", (_MODULE,))
+    for target in PROBES
+)
+
+
+def _cuda(target: str, installer: str, *after: str, summary: str = "") -> StepSpec:
+    return StepSpec(
+        f"alias:cuda/{target}", "alias", target, f"{_HERE}.aliases.{installer}", after, alias="cuda", summary=summary
+    )
+
+
+_DEVICE_ARGUMENT: Final = (
+    "torch.Tensor.to", "torch.Tensor.new_tensor", "torch.Tensor.pin_memory", "torch.Tensor.is_pinned", "torch.tensor",
+    "torch.as_tensor", "torch.asarray", "torch.sparse_coo_tensor", "torch.sparse_compressed_tensor",
+    "torch.sparse_csr_tensor", "torch.sparse_csc_tensor", "torch.sparse_bsr_tensor", "torch.sparse_bsc_tensor",
+    "torch.nested.nested_tensor", "torch.nested.as_nested_tensor", "torch.UntypedStorage.to",
+)  # fmt: skip
+_DEVICE_TYPE_ARGUMENT: Final = (
+    "torch.amp.autocast_mode.autocast.__init__", "torch.amp.grad_scaler.GradScaler.__init__", "torch.amp.custom_fwd",
+    "torch.amp.custom_bwd", "torch.amp.is_autocast_available", "torch.get_autocast_dtype", "torch.set_autocast_dtype",
+)  # fmt: skip
+_TENSOR_TYPES: Final = tuple(name for name in EMULATED if name.endswith("Tensor"))
+
+_NAMESPACE: Final = (
+    *(_cuda(f"torch.cuda.{name}", "namespace:install_same", _MODULE) for name in (*SAME, *SAME_PRIVATE)),
+    *(_cuda(f"torch.cuda.{name}", "namespace:install_refusal", _MODULE) for name in REFUSED),
+    *(_cuda(f"torch.cuda.{name}", "namespace:install_tensor_type", _MODULE) for name in _TENSOR_TYPES),
+    _cuda("torch.cuda.nvtx", "namespace:install_nvtx"),
+    _cuda("torch.cuda.*", "namespace:install_unknown", summary="refuse the names of a newer torch"),
+)
+
+_CUDA: Final = (
+    _cuda("torch.device", "devices:install", "device:privateuse1"),
+    _cuda("dispatcher[CUDA]", "factories:install", "device:guard", summary="factories called with a CUDA device"),
+    *(_cuda(target, "tensors:install_device_argument") for target in _DEVICE_ARGUMENT),
+    _cuda("torch.Tensor.cuda", "tensors:install_cuda"),
+    _cuda("torch.Tensor.type", "tensors:install_type"),
+    _cuda("torch.Tensor.is_cuda", "tensors:install_is_cuda"),
+    _cuda("torch.UntypedStorage.is_cuda", "tensors:install_is_cuda"),
+    _cuda("torch.UntypedStorage.cuda", "tensors:install_storage_cuda"),
+    *(_cuda(target, "amp:install_device_type") for target in _DEVICE_TYPE_ARGUMENT),
+    _cuda("torch.is_autocast_enabled", "amp:install_flag"),
+    _cuda("torch.set_autocast_enabled", "amp:install_flag"),
+    _cuda("torch.get_autocast_gpu_dtype", "amp:install_gpu_dtype"),
+    _cuda("torch.cuda.amp.custom_fwd", "amp:install_cuda_custom"),
+    _cuda("torch.cuda.amp.custom_bwd", "amp:install_cuda_custom"),
+    _cuda("torch.serialization._package_registry", "serialization:install"),
+    _cuda("torch.library.Library.impl", "libraries:install", "device:guard"),
+    *_NAMESPACE,
+)
+
+_COMPILE: Final = (
+    StepSpec(
+        "compile:inductor",
+        "compile",
+        "torch._inductor.compile_fx._compile_fx_inner",
+        f"{_HERE}.compile:install_inductor",
+        summary="graphs of the device are compiled for the host",
+    ),
+    StepSpec(
+        "compile:cuda/is_cuda",
+        "compile",
+        "torch._dynamo.variables.tensor.TensorVariable.method_attr_is_cuda",
+        f"{_HERE}.compile:install_is_cuda",
+        alias="cuda",
+        summary="is_cuda of a traced tensor",
+    ),
+)
+
+
+def catalogue(patches: Iterable[StepSpec] = ()) -> tuple[StepSpec, ...]:
+    """Return all steps in order of declaration, with the *patches* of a platform's plugin."""
+    steps = (*_DEVICE, *_PROBE, *_CUDA, *_COMPILE, *patches)
+    return (*steps, *_last(tuple(step.id for step in steps)))
+
+
+def _last(earlier: tuple[str, ...]) -> tuple[StepSpec, ...]:
+    """Return the steps that have to know every replacement."""
+    return (
+        _cuda("torch.jit._builtins._builtin_table", "copies:install_builtins", *earlier, summary="TorchScript's builtins"),
+        _cuda("torch.utils._device._device_constructors", "copies:install_constructors", *earlier),
+        _cuda("sys.modules", "copies:install", *earlier, summary="names that modules copied with `from torch import`"),
+    )
+
+
+def alias_of(step_id: str) -> str | None:
+    """Return the alias that a step belongs to, by its id."""
+    kind, _, rest = step_id.partition(":")
+    return rest.partition("/")[0] if kind in {"alias", "compile"} and "/" in rest else None
+
+
+def alias_counts(name: str) -> Mapping[str, int]:
+    """Return how many APIs an alias serves in which way."""
+    if name != "cuda":
+        return {}
+    treatments = [row.treatment for row in api_table()]
+    return {treatment: treatments.count(treatment) for treatment in ("same", "emulated", "refused")}

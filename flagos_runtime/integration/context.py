@@ -1,0 +1,59 @@
+"""What an installer is given: the ledger, the canonical device, and the names that mean it."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from flagos_runtime.integration.aliases.names import Live, Names
+
+if TYPE_CHECKING:
+    from flagos_runtime.config.environment import Environment
+    from flagos_runtime.ledger import Ledger
+    from flagos_runtime.records import Platform, StepSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Arguments of every installer."""
+
+    ledger: Ledger
+    platform: Platform
+    environment: Environment
+    asking: ContextVar[bool]
+    live: Live
+
+    @classmethod
+    def build(cls, ledger: Ledger, platform: Platform, environment: Environment, asking: ContextVar[bool]) -> Context:
+        """Return the context of a new activation."""
+        return cls(ledger, platform, environment, asking, Live())
+
+    @property
+    def device_type(self) -> str:
+        """Return the canonical device type."""
+        if self.platform.device_type is None:
+            raise ValueError(f"platform '{self.platform.name}' has no device type")
+        return self.platform.device_type
+
+    @property
+    def device_module(self) -> object:
+        """Return the module of the canonical device, ``torch.<type>``."""
+        return getattr(torch, self.device_type)
+
+    @property
+    def dispatch_key(self) -> str:
+        """Return the dispatch key of the canonical device."""
+        return torch._C._dispatch_key_for_device(self.device_type)
+
+    def names(self, step: StepSpec) -> Names:
+        """Return the alias that *step* belongs to.
+
+        Raises:
+            ValueError: it belongs to none.
+        """
+        if step.alias is None:
+            raise ValueError(f"step '{step.id}' belongs to no alias")
+        return Names(step.alias, self.device_type, self.live)

@@ -1,0 +1,188 @@
+"""Streams and events of the boards. Every operator ends before it returns, so order holds and waiting is over at once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from flagos_runtime.integration.device.boards import BOARDS, DEVICE_TYPE
+from flagos_runtime.integration.device.random import index_of
+
+
+class Stream:
+    """A queue of work on one board.
+
+    Args:
+        device: the board; ``None`` means the current one.
+        priority: accepted for CUDA's sake, all streams are alike.
+    """
+
+    def __init__(self, device: object = None, priority: int = 0, **_: object) -> None:
+        self.device_index = index_of(device)
+        self.priority = priority
+        self.stream_id = _next_id()
+
+    @property
+    def device(self) -> torch.device:
+        """Return the board's device."""
+        return torch._C.device(DEVICE_TYPE, self.device_index)
+
+    @property
+    def cuda_stream(self) -> int:
+        """Return the handle that native code would get; 0 is the default stream."""
+        return self.stream_id
+
+    def query(self) -> bool:
+        """Tell whether all work is done: it is."""
+        return True
+
+    def synchronize(self) -> None:
+        """Wait for all work: none is pending."""
+
+    def wait_event(self, event: Event) -> None:
+        """Let later work wait for *event*."""
+
+    def wait_stream(self, stream: Stream) -> None:
+        """Let later work wait for *stream*."""
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Record *event*, or a new one, at the end of the work so far."""
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+    def __enter__(self) -> Stream:
+        _stack().append(current_stream(self.device_index))
+        set_stream(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        set_stream(_stack().pop())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and (self.stream_id, self.device_index) == (other.stream_id, other.device_index)
+
+    def __hash__(self) -> int:
+        return hash((self.stream_id, self.device_index))
+
+    def __repr__(self) -> str:
+        return f"<torch.{DEVICE_TYPE}.Stream device={self.device} id={self.stream_id}>"
+
+
+class ExternalStream(Stream):
+    """A stream that other code made, known by its handle."""
+
+    def __init__(self, stream_ptr: int, device: object = None, **_: object) -> None:
+        super().__init__(device)
+        self.stream_id = stream_ptr
+
+
+class Event:
+    """A point in the work of a stream, with its time."""
+
+    def __init__(
+        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False  # noqa: FBT001, FBT002
+    ) -> None:
+        self.enable_timing = enable_timing
+        self._time_ns: int | None = None
+        self.device: torch.device | None = None
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Record the event at the end of the work so far of *stream*, or of the current one."""
+        self.device = (current_stream() if stream is None else stream).device
+        self._time_ns = time.perf_counter_ns()
+
+    def query(self) -> bool:
+        """Tell whether the work before the event is done: it is."""
+        return True
+
+    def synchronize(self) -> None:
+        """Wait for the work before the event: it is done."""
+
+    def wait(self, stream: Stream | None = None) -> None:
+        """Let later work of *stream* wait for the event."""
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """Return the milliseconds from this event to *end_event*.
+
+        Raises:
+            ValueError: one of the events keeps no time.
+            RuntimeError: one of the events was never recorded.
+        """
+        if not (self.enable_timing and end_event.enable_timing):
+            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+        if self._time_ns is None or end_event._time_ns is None:
+            raise RuntimeError("Both events must be recorded before calculating elapsed time.")
+        return (end_event._time_ns - self._time_ns) / 1e6
+
+    def __repr__(self) -> str:
+        return f"<torch.{DEVICE_TYPE}.Event device={self.device}>"
+
+
+class StreamContext:
+    """Make *stream* current inside a ``with`` block; ``None`` changes nothing."""
+
+    def __init__(self, stream: Stream | None) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        if self.stream is not None:
+            self.stream.__enter__()
+
+    def __exit__(self, *exc: Any) -> None:
+        if self.stream is not None:
+            self.stream.__exit__(*exc)
+
+
+def stream(stream: Stream | None) -> StreamContext:
+    """Return a context in which *stream* is current."""
+    return StreamContext(stream)
+
+
+def default_stream(device: object = None) -> Stream:
+    """Return the stream that every thread starts with."""
+    return _as_stream(0, index_of(device))
+
+
+def current_stream(device: object = None) -> Stream:
+    """Return the current stream of this thread on *device*."""
+    index = index_of(device)
+    found: Stream | None = _LOCAL.__dict__.setdefault("streams", {}).get(index)
+    return found or _as_stream(0, index)
+
+
+def set_stream(stream: Stream | None) -> None:
+    """Make *stream* and its board current for this thread; ``None`` changes nothing."""
+    if stream is None:
+        return
+    BOARDS.use(stream.device_index)
+    _LOCAL.__dict__.setdefault("streams", {})[stream.device_index] = stream
+
+
+def get_stream_from_external(data_ptr: int, device: object = None) -> Stream:
+    """Return a stream of this module for a handle that other code made."""
+    return ExternalStream(data_ptr, device=device)
+
+
+def _as_stream(stream_id: int, index: int) -> Stream:
+    made = Stream(index)
+    made.stream_id = stream_id
+    return made
+
+
+def _stack() -> list[Stream]:
+    stack: list[Stream] = _LOCAL.__dict__.setdefault("stack", [])
+    return stack
+
+
+def _next_id() -> int:
+    _LOCAL.__dict__["last"] = last = _LOCAL.__dict__.get("last", 0) + 1
+    return threading.get_ident() << 16 | last
+
+
+# the current stream of a thread is the thread's own, as on CUDA
+_LOCAL = threading.local()

@@ -1,0 +1,1 @@
+"""Registrations with the dispatcher."""

@@ -1,0 +1,264 @@
+"""Load platform plugins, one by one: a broken one becomes a diagnostic and leaves the others alone."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from pluggy import PluginManager, PluginValidationError
+
+from flagos_runtime import hookspecs
+from flagos_runtime.diagnostics import Diagnostic
+from flagos_runtime.hookspecs import HOOK_PREFIX, PROJECT
+from flagos_runtime.records import Capability, Platform, ProbeSpec, StepSpec
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+BUILTIN: Final = ("flagos_platforms.sim", "flagos_platforms.cuda")
+GROUP: Final = "flagos_runtime.platforms"
+DISTRIBUTION: Final = "flagos-runtime"
+#: What ``routes.yaml`` takes for "detect it" and so cannot be a platform.
+RESERVED_NAMES: Final = frozenset({"auto"})
+HOOKS: Final = frozenset(name for name, item in vars(hookspecs).items() if hasattr(item, f"{PROJECT}_spec"))
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSet:
+    """What the plugins of this process describe.
+
+    Attributes:
+        platforms: one for each plugin that loaded, built-in ones first.
+        patches: the steps of each platform, by its name.
+        provenance: the distribution that describes each platform, by its name.
+        diagnostics: one or more for each plugin that did not load.
+    """
+
+    platforms: tuple[Platform, ...] = ()
+    patches: Mapping[str, tuple[StepSpec, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    provenance: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where a plugin comes from and how it is imported."""
+
+    name: str
+    distribution: str
+    load: Callable[[], object]
+
+    def error(self, code: str, message: str, hint: str = "") -> Diagnostic:
+        return Diagnostic(code, "error", f"plugin '{self.name}' of {self.distribution}", message, hint)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    source: _Source
+    platform: Platform
+    patches: tuple[StepSpec, ...]
+
+
+class _RefusedPluginError(Exception):
+    """One plugin cannot be used; ``diagnostics`` says why."""
+
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        self.diagnostics = diagnostics
+        super().__init__("\n".join(str(item) for item in diagnostics))
+
+
+def load_plugins(entry_points: Iterable[EntryPoint] | None = None, *, builtin: Iterable[str] = BUILTIN) -> PluginSet:
+    """Load the *builtin* plugins and those that *entry_points* name, the installed ones where it is ``None``.
+
+    Nothing is printed and nothing is raised for a broken plugin: ``diagnostics`` says what is wrong with it.
+    """
+    manager = PluginManager(PROJECT)
+    manager.add_hookspecs(hookspecs)
+    loaded: dict[str, _Loaded] = {}
+    diagnostics: list[Diagnostic] = []
+    for source in _sources(builtin, entry_points):
+        try:
+            item = _load(manager, source, loaded)
+        except _RefusedPluginError as exc:
+            diagnostics.extend(exc.diagnostics)
+        else:
+            loaded[item.platform.name] = item
+    return _plugin_set(loaded, diagnostics)
+
+
+def _plugin_set(loaded: Mapping[str, _Loaded], diagnostics: Iterable[Diagnostic]) -> PluginSet:
+    return PluginSet(
+        platforms=tuple(item.platform for item in loaded.values()),
+        patches=MappingProxyType({name: item.patches for name, item in loaded.items()}),
+        provenance=MappingProxyType({name: item.source.distribution for name, item in loaded.items()}),
+        diagnostics=tuple(diagnostics),
+    )
+
+
+# -- where plugins come from ----------------------------------------------------------------------------------------
+
+
+def _sources(builtin: Iterable[str], entry_points: Iterable[EntryPoint] | None) -> Iterator[_Source]:
+    # imported late: 15 ms in a process that has not loaded it yet
+    from importlib import metadata
+
+    own = next(iter(metadata.distributions(name=DISTRIBUTION)), None)
+    for path in builtin:
+        yield _Source(path, _title(DISTRIBUTION, own.version if own else None), partial(importlib.import_module, path))
+    points = metadata.entry_points(group=GROUP) if entry_points is None else entry_points
+    # the order of sys.path must not decide which of two plugins for one platform wins
+    for point in sorted(points, key=lambda item: (item.name, item.value)):
+        yield _Source(point.name, _distribution(point), point.load)
+
+
+def _distribution(point: EntryPoint) -> str:
+    dist = point.dist
+    return "an unknown distribution" if dist is None else _title(dist.metadata["Name"], dist.version)
+
+
+def _title(name: str, version: str | None) -> str:
+    return f"{name} {version}" if version else name
+
+
+# -- one plugin -----------------------------------------------------------------------------------------------------
+
+
+def _load(manager: PluginManager, source: _Source, loaded: Mapping[str, _Loaded]) -> _Loaded:
+    """Import, register and ask one plugin; nothing of it stays in *manager* when it is refused."""
+    plugin = _guarded(source, "FR201", "the import raised", source.load)
+    misnamed = _guarded(source, "FR204", "looking at its names raised", lambda: tuple(_misnamed(plugin, source)))
+    if misnamed:
+        raise _RefusedPluginError(*misnamed)
+    try:
+        _register(manager, source, plugin)
+        platform = _platform(manager, source, plugin)
+        _require_new(source, platform, loaded)
+        return _Loaded(source, platform, _patches(manager, source, plugin))
+    except _RefusedPluginError:
+        if manager.is_registered(plugin):
+            manager.unregister(plugin)
+        raise
+
+
+def _misnamed(plugin: object, source: _Source) -> Iterator[Diagnostic]:
+    """Report the functions that look like hooks and that pluggy would pass over in silence."""
+    for name in (item for item in dir(plugin) if item.startswith(HOOK_PREFIX)):
+        function = getattr(plugin, name)
+        options = getattr(function, f"{PROJECT}_impl", None)
+        if not callable(function) or (options and (options.get("specname") or options.get("optionalhook"))):
+            continue
+        if name not in HOOKS:
+            yield source.error("FR202", f"there is no hook '{name}'", _did_you_mean(name))
+        elif options is None:
+            yield source.error("FR202", f"'{name}' is unmarked and would never be called", "put @hookimpl above it")
+
+
+def _register(manager: PluginManager, source: _Source, plugin: object) -> None:
+    """Register *plugin* under a name that no other plugin can have."""
+    if manager.is_registered(plugin):
+        raise _RefusedPluginError(source.error("FR205", f"its plugin is loaded already, by {manager.get_name(plugin)}"))
+    name = f"'{source.name}' of {source.distribution}"
+    hint = f"the hooks are {', '.join(sorted(HOOKS))}; their arguments stand in flagos_runtime.hookspecs"
+    for code, action in (("FR203", partial(manager.register, plugin, name)), ("FR202", manager.check_pending)):
+        try:
+            _guarded(source, "FR204", "registering it raised", action)
+        except PluginValidationError as exc:
+            raise _RefusedPluginError(source.error(code, _cause(exc), hint)) from exc
+
+
+def _platform(manager: PluginManager, source: _Source, plugin: object) -> Platform:
+    answers = _called(manager, source, plugin, "flagos_platform")
+    if len(answers) != 1:
+        raise _wrong(source, f"flagos_platform gave {len(answers)} platforms, wanted exactly one")
+    (platform,) = answers
+    if not isinstance(platform, Platform):
+        raise _wrong(source, f"flagos_platform returned {type(platform).__name__}, wanted Platform")
+    faults = _guarded(source, "FR204", "its platform is malformed", lambda: tuple(_faults(platform)))
+    if faults:
+        raise _RefusedPluginError(*(source.error("FR204", fault) for fault in faults))
+    return platform
+
+
+def _faults(platform: Platform) -> Iterator[str]:
+    """Name what a type checker would have found, so that it does not surface in a later stage."""
+    if platform.name in RESERVED_NAMES or not re.fullmatch(r"[a-z][a-z0-9_]*", platform.name):
+        yield f"'{platform.name}' cannot be a platform's name, wanted lower-case letters, digits and '_'"
+    foreign = (
+        *_foreign("probes", platform.probes, ProbeSpec),
+        *_foreign("capabilities", platform.capabilities, Capability),
+    )
+    yield from foreign
+    for probe in () if foreign else platform.probes:
+        if not _is_filled_tuple(probe.subjects):
+            yield f"probe '{probe.name}' has the subjects {probe.subjects!r}, wanted a tuple with one or more"
+
+
+def _foreign(field_name: str, items: Iterable[object], wanted: type) -> Iterator[str]:
+    for item in items:
+        if not isinstance(item, wanted):
+            yield f"'{field_name}' holds {type(item).__name__}, wanted {wanted.__name__}"
+
+
+def _is_filled_tuple(value: object) -> bool:
+    return isinstance(value, tuple) and bool(value)
+
+
+def _require_new(source: _Source, platform: Platform, loaded: Mapping[str, _Loaded]) -> None:
+    first = loaded.get(platform.name)
+    if first is None:
+        return
+    other = f"plugin '{first.source.name}' of {first.source.distribution}"
+    message = f"platform '{platform.name}' is described by {other} already"
+    raise _RefusedPluginError(source.error("FR205", message, "uninstall one of the two distributions"))
+
+
+def _patches(manager: PluginManager, source: _Source, plugin: object) -> tuple[StepSpec, ...]:
+    steps: list[StepSpec] = []
+    for answer in _called(manager, source, plugin, "flagos_patches"):
+        if not isinstance(answer, Iterable):
+            raise _wrong(source, f"flagos_patches returned {type(answer).__name__}, wanted StepSpec records")
+        for step in _guarded(source, "FR204", "flagos_patches raised", partial(tuple, answer)):
+            if not isinstance(step, StepSpec):
+                raise _wrong(source, f"flagos_patches gave {type(step).__name__}, wanted StepSpec")
+            steps.append(step)
+    return tuple(steps)
+
+
+def _called(manager: PluginManager, source: _Source, plugin: object, hook: str) -> list[object]:
+    """Call *hook* of *plugin* alone: in a common call one that raises would cost the others theirs."""
+    others = [item for item in manager.get_plugins() if item is not plugin]
+    return _guarded(source, "FR204", f"{hook} raised", manager.subset_hook_caller(hook, others))
+
+
+def _guarded(source: _Source, code: str, what: str, action: Callable[[], T]) -> T:
+    """Run code of a plugin and turn what it raises into a diagnostic."""
+    try:
+        return action()
+    except PluginValidationError:
+        raise
+    except Exception as exc:
+        raise _RefusedPluginError(source.error(code, f"{what} {_cause(exc)}")) from exc
+
+
+def _wrong(source: _Source, message: str) -> _RefusedPluginError:
+    return _RefusedPluginError(source.error("FR204", message))
+
+
+def _cause(exc: Exception) -> str:
+    return f"{type(exc).__name__}: {' '.join(str(exc).split())}"
+
+
+def _did_you_mean(name: str) -> str:
+    # imported late: needed in no process whose plugins are right
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, HOOKS, n=1)
+    known = f"the hooks are {', '.join(sorted(HOOKS))}"
+    return f"did you mean '{close[0]}'?" if close else f"{known}; give a helper function another prefix"
