@@ -22,6 +22,11 @@ def _device(what: str, target: str, installer: str, *after: str, reversible: boo
     )
 
 
+_ACCELERATOR: Final = (
+    "empty_cache", "get_memory_info", "max_memory_allocated", "max_memory_reserved", "memory_allocated",
+    "memory_reserved", "memory_stats", "reset_accumulated_memory_stats", "reset_peak_memory_stats",
+)  # fmt: skip
+
 _DEVICE: Final = (
     _device(
         "privateuse1",
@@ -42,6 +47,10 @@ _DEVICE: Final = (
     _device("lazy-bits", "dispatcher[Conjugate]", "provider:install_lazy_bits"),
     _device("autocast", "dispatcher[AutocastPrivateUse1]", "provider:install_autocast"),
     _device("torch.flagos", "torch.flagos", "provider:install_module", "device:guard"),
+    *(
+        _device(f"torch.accelerator.{name}", f"torch.accelerator.{name}", "provider:install_accelerator", "device:torch.flagos")
+        for name in _ACCELERATOR
+    ),
     _device("torch.Tensor.flagos", "torch.Tensor.flagos", "methods:install_mover", "device:privateuse1"),
     _device("torch.Tensor.is_flagos", "torch.Tensor.is_flagos", "methods:install_is", "device:privateuse1"),
     _device("torch.nn.Module.flagos", "torch.nn.Module.flagos", "methods:install_module_mover", "device:privateuse1"),
@@ -74,6 +83,8 @@ _DEVICE_TYPE_ARGUMENT: Final = (
 )  # fmt: skip
 _TENSOR_TYPES: Final = tuple(name for name in EMULATED if name.endswith("Tensor"))
 
+_COMM: Final = ("broadcast", "broadcast_coalesced", "scatter", "gather")
+
 _NAMESPACE: Final = (
     *(_cuda(f"torch.cuda.{name}", "namespace:install_same", _MODULE) for name in (*SAME, *SAME_PRIVATE)),
     *(_cuda(f"torch.cuda.{name}", "namespace:install_refusal", _MODULE) for name in REFUSED),
@@ -99,6 +110,7 @@ _CUDA: Final = (
     _cuda("torch.cuda.amp.custom_bwd", "amp:install_cuda_custom"),
     _cuda("torch.serialization._package_registry", "serialization:install"),
     _cuda("torch.library.Library.impl", "libraries:install", "device:guard"),
+    *(_cuda(f"torch.nn.parallel.comm.{name}", "comm:install") for name in _COMM),
     *_NAMESPACE,
 )
 

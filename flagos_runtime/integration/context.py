@@ -26,11 +26,6 @@ class Context:
     asking: ContextVar[bool]
     live: Live
 
-    @classmethod
-    def build(cls, ledger: Ledger, platform: Platform, environment: Environment, asking: ContextVar[bool]) -> Context:
-        """Return the context of a new activation."""
-        return cls(ledger, platform, environment, asking, Live())
-
     @property
     def device_type(self) -> str:
         """Return the canonical device type."""

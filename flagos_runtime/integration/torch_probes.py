@@ -12,7 +12,7 @@ from flagos_runtime.records import ProbeStatus
 log = logging.getLogger(__name__)
 
 
-def answers(targets: Iterable[str], original: Callable[[str], Any]) -> dict[str, bool | None]:
+def answers_of(targets: Iterable[str], original: Callable[[str], Any]) -> dict[str, bool | None]:
     """Return the answer of each probe as *original* gives it; ``None`` where it cannot be asked.
 
     With `flagos_runtime.original` these are torch's own answers; a live lookup would be misled by every redirect.

@@ -15,7 +15,12 @@ WRITER = "flagos_runtime/ledger.py"
 LIBRARY_MAKER = "flagos_runtime/integration/routing/library.py"
 INTEGRATION = "flagos_runtime/integration/"
 #: Above integration in the layers, so they may reach it, inside a function.
-MAY_REACH_INTEGRATION = ("flagos_runtime/activation.py", "flagos_runtime/survey/", "flagos_runtime/tune/")
+MAY_REACH_INTEGRATION = (
+    "flagos_runtime/activation.py",
+    "flagos_runtime/explanation.py",
+    "flagos_runtime/survey/",
+    "flagos_runtime/tune/",
+)
 #: Running a user's script means to be its interpreter: the command line owns that process.
 OWN_PROCESS = {"flagos_runtime/script.py": ("writes sys: sys.argv", "writes sys.path: sys.path[0]")}
 PRINTER = "flagos_runtime/cli.py"

@@ -35,7 +35,8 @@ SAME: Final = tuple(
 
 #: Private names that torch itself and much code around it call.
 SAME_PRIVATE: Final = (
-    "_exchange_device", "_get_device_index", "_is_in_bad_fork", "_lazy_call", "_lazy_init", "_maybe_exchange_device",
+    "_exchange_device", "_get_device_index", "_initialized", "_is_in_bad_fork", "_lazy_call", "_lazy_init",
+    "_maybe_exchange_device",
 )  # fmt: skip
 
 _TENSOR_TYPES: Final = (

@@ -27,9 +27,10 @@ def install(context: Context, step: StepSpec) -> None:
     """Replace each copy of an original in the modules that are loaded by what replaced the original."""
     # the originals are kept in the table: an id is worth nothing once its object is gone
     replaced = {id(old): (old, new) for old, new in context.ledger.replacements()}
-    for name, namespace, key, new in tuple(_copies(replaced)):
-        context.ledger.install_item(namespace, key, new, by=step.id, label=name)
-        log.debug("%s.%s is a copy of a replaced name", name, key)
+    for module, key, new in tuple(_copies(replaced)):
+        if not context.ledger.writers(sys.modules[module], key):  # an original that we keep there ourselves
+            context.ledger.install_item(_namespace(sys.modules[module]), key, new, by=step.id, label=module)
+            log.debug("%s.%s is a copy of a replaced name", module, key)
 
 
 def install_builtins(context: Context, step: StepSpec) -> None:
@@ -56,13 +57,13 @@ def _names(functions: set[Any]) -> set[str]:
     return {getattr(function, "__name__", "") for function in functions}
 
 
-def _copies(replaced: dict[int, tuple[object, object]]) -> Iterator[tuple[str, MutableMapping[str, Any], str, object]]:
+def _copies(replaced: dict[int, tuple[object, object]]) -> Iterator[tuple[str, str, object]]:
     for name, module in tuple(sys.modules.items()):
         if name.startswith(_LEFT_ALONE):
             continue
         for key, value in tuple(_namespace(module).items()):
-            if id(value) in replaced and key != "__class__":
-                yield name, _namespace(module), key, replaced[id(value)][1]
+            if id(value) in replaced:
+                yield name, key, replaced[id(value)][1]
 
 
 def _namespace(module: object) -> MutableMapping[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from flagos_runtime.integration.routing.library import register_kernels
+from flagos_runtime.integration.routing.library import dense_overloads, overload_of, register_kernels, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from flagos_runtime.integration.aliases.names import Names
     from flagos_runtime.integration.context import Context
     from flagos_runtime.records import StepSpec
-
-_COMPOSITE = ("CompositeExplicitAutograd", "CompositeImplicitAutograd")
 
 
 def install(context: Context, step: StepSpec) -> None:
@@ -29,24 +27,17 @@ def install(context: Context, step: StepSpec) -> None:
 
 
 def overloads() -> tuple[str, ...]:
-    """Return the overloads that make a tensor from a ``device`` argument alone and have a kernel for each device."""
-    return tuple(name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::") and _is_factory(name))
+    """Return the overloads that make a tensor from a ``device`` argument alone and have a kernel for each backend."""
+    return tuple(name for name in dense_overloads() if _is_factory(schema_of(name).arguments))
 
 
-def _is_factory(name: str) -> bool:
-    has = torch._C._dispatch_has_kernel_for_dispatch_key
-    if not has(name, "CPU") or any(has(name, key) for key in _COMPOSITE):
-        return False
-    base, _, overload = name.partition(".")
-    arguments = torch._C._get_schema(base, overload).arguments
-    return any(item.name == "device" for item in arguments) and not any("Tensor" in str(item.type) for item in arguments)
+def _is_factory(arguments: list[torch._C.Argument]) -> bool:
+    names = [item.name for item in arguments]
+    return "device" in names and not any("Tensor" in str(item.type) for item in arguments)
 
 
 def _redirected(name: str, names: Names) -> Callable[..., Any]:
-    packet, _, overload = name.removeprefix("aten::").partition(".")
-
     def kernel(*args: Any, device: torch.device | None = None, **kwargs: Any) -> Any:
-        op = getattr(getattr(torch.ops.aten, packet), overload or "default")
-        return op(*args, device=names.of_index(None if device is None else device.index), **kwargs)
+        return overload_of(name)(*args, device=names.of_index(None if device is None else device.index), **kwargs)
 
     return kernel

@@ -1,7 +1,7 @@
 """Torch's C++ side of the device: PrivateUse1 hooks, and a device guard that knows more than one device.
 
 ``torch._C._acc`` lets Python supply both, but its guard answers "device 0 of 1" whatever Python says, which would send
-``.to("flagos")`` to index 0 and stop autograd on every other index. The guard's five device methods are therefore
+``.to("flagos")`` to index 0 and stop autograd on every other index. The guard's device methods are therefore
 replaced in a copy of its virtual table. Their slots are read from the header that ships with the installed torch; where
 that header is missing, more than one device is refused rather than guessed.
 """
@@ -31,6 +31,7 @@ _Device = ctypes.c_uint16
 _GET = ctypes.CFUNCTYPE(_Device, ctypes.c_void_p)
 _EXCHANGE = ctypes.CFUNCTYPE(_Device, ctypes.c_void_p, _Device)
 _SET = ctypes.CFUNCTYPE(None, ctypes.c_void_p, _Device)
+_SYNCHRONIZE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int8)
 _COUNT = ctypes.CFUNCTYPE(ctypes.c_int8, ctypes.c_void_p)
 
 
@@ -122,6 +123,10 @@ def _set(this: int, device: int) -> None:
         BOARDS.use(index)
 
 
+def _synchronize(this: int, index: int) -> None:
+    """Wait for all work on a device: none is ever pending."""
+
+
 def _count(this: int) -> int:
     return BOARDS.count
 
@@ -135,6 +140,7 @@ _METHODS: dict[str, Callable[..., object]] = {
     "setDevice": _SET(_set),
     "uncheckedSetDevice": _SET(_set),
     "deviceCount": _COUNT(_count),
+    "synchronizeDevice": _SYNCHRONIZE(_synchronize),
 }
 
 

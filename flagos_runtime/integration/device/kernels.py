@@ -10,13 +10,12 @@ import torch
 from flagos_runtime.integration.device import random, storage
 from flagos_runtime.integration.device.boards import BOARDS, DEVICE_TYPE
 from flagos_runtime.integration.device.boxing import boxed, host_of
+from flagos_runtime.integration.routing.library import dense_overloads, overload_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Kernel = Any  # a callable with the overload's own signature
-
-_COMPOSITE = ("CompositeExplicitAutograd", "CompositeImplicitAutograd")
 
 #: Operators that take tensors of several devices by contract: the index of an indexing operator may be on the host.
 _MIXED = frozenset({"index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index", "_unsafe_index_put"})
@@ -25,20 +24,9 @@ _MIXED = frozenset({"index", "index_put", "index_put_", "_index_put_impl_", "_un
 _METADATA = frozenset({"aten::set_.source_Storage_storage_offset", "aten::set_.source_Tensor"})
 
 
-def overloads() -> tuple[str, ...]:
-    """Return the overloads that the device needs a kernel for, ``aten::name.overload``."""
-    has = torch._C._dispatch_has_kernel_for_dispatch_key
-    names = torch._C._dispatch_get_all_op_names()
-    return tuple(
-        name
-        for name in names
-        if name.startswith("aten::") and has(name, "CPU") and not any(has(name, key) for key in _COMPOSITE)
-    )
-
-
 def all_kernels() -> dict[str, Kernel]:
     """Return every kernel of the device by overload."""
-    own = {name: _deferred(name, partial(_build, name)) for name in overloads()}
+    own = {name: _deferred(name, partial(_build, name)) for name in dense_overloads()}
     return own | {name: _deferred(name, build) for name, build in _OVERRIDEABLE.items()} | storage.KERNELS
 
 
@@ -55,14 +43,8 @@ def _deferred(name: str, build: Callable[[], Kernel]) -> Kernel:
     return kernel
 
 
-def _overload(name: str) -> torch._ops.OpOverload:
-    packet, _, overload = name.removeprefix("aten::").partition(".")
-    found: torch._ops.OpOverload = getattr(getattr(torch.ops.aten, packet), overload or "default")
-    return found
-
-
 def _build(name: str) -> Kernel:
-    op = _overload(name)
+    op = overload_of(name)
     if name in _METADATA or _is_view(op):
         return _borrowed(op)
     if any(argument.name == "device" for argument in op._schema.arguments):

@@ -203,6 +203,7 @@ def build_module() -> ModuleType:
     module = ModuleType(f"torch.{DEVICE_TYPE}", "The flagos device (docs/architecture.md).")
     module.__dict__.update({name: value for part in _PARTS for name, value in _published(part).items()})
     module.__dict__["default_generators"] = BOARDS.generators
+    module.__dict__["_initialized"] = True  # checkpointing keeps the generators of an initialized device alone
     module.__dict__["__path__"] = []  # torch imports submodules of a device module by name
     return module
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -12,6 +13,7 @@ from flagos_runtime.integration.device import guard, kernels, storage
 from flagos_runtime.integration.device.boards import BOARDS, DEVICE_TYPE
 from flagos_runtime.integration.device.module import build_module
 from flagos_runtime.integration.routing.library import fall_through, register_kernels
+from flagos_runtime.ledger import locate
 
 if TYPE_CHECKING:
     from flagos_runtime.integration.context import Context
@@ -65,3 +67,20 @@ def install_module(context: Context, step: StepSpec) -> None:
     module = build_module()
     context.ledger.install(torch, DEVICE_TYPE, module, by=step.id)
     context.ledger.install_item(sys.modules, module.__name__, module, by=step.id, label="sys.modules")
+
+
+def install_accelerator(context: Context, step: StepSpec) -> None:
+    """Let a function of ``torch.accelerator`` that asks for a C++ allocator ask the device module."""
+    owner, name = locate(step.target)
+    if not hasattr(owner, name):
+        return
+    own, live, stock = getattr(context.device_module, _RENAMED.get(name, name)), context.live, getattr(owner, name)
+
+    @functools.wraps(stock)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return own(*args, **kwargs) if live.on else stock(*args, **kwargs)
+
+    context.ledger.install(owner, name, function, by=step.id)
+
+
+_RENAMED = {"get_memory_info": "mem_get_info"}

@@ -137,6 +137,7 @@ KERNELS: dict[str, Callable[..., object]] = {
     "aten::empty_strided": _empty_strided,
     "aten::_copy_from": _copy_from,
     "aten::_copy_from_and_resize": _copy_from_and_resize,
+    "aten::record_stream": lambda self, stream: None,  # memory is never reused before its work is done
     "aten::resize_": _resize,
     "aten::set_": _set_empty,
     "aten::set_.source_Storage": _set_whole,

@@ -13,7 +13,7 @@ from flagos_runtime.integration.device.boards import BOARDS, DEVICE_TYPE
 from flagos_runtime.integration.device.random import index_of
 
 
-class Stream:
+class Stream(torch.Stream):
     """A queue of work on one board.
 
     Args:
@@ -21,20 +21,21 @@ class Stream:
         priority: accepted for CUDA's sake, all streams are alike.
     """
 
-    def __init__(self, device: object = None, priority: int = 0, **_: object) -> None:
-        self.device_index = index_of(device)
-        self.priority = priority
-        self.stream_id = _next_id()
+    _handle: int
 
-    @property
-    def device(self) -> torch.device:
-        """Return the board's device."""
-        return torch._C.device(DEVICE_TYPE, self.device_index)
+    def __new__(cls, device: object = None, priority: int = 0, **_: object) -> Stream:
+        stream: Stream = super().__new__(cls, device=torch._C.device(DEVICE_TYPE, index_of(device)))
+        stream.priority = priority
+        stream._handle = _next_id()
+        return stream
+
+    def __init__(self, device: object = None, priority: int = 0, **_: object) -> None:
+        """Take the arguments of CUDA's class."""
 
     @property
     def cuda_stream(self) -> int:
         """Return the handle that native code would get; 0 is the default stream."""
-        return self.stream_id
+        return self._handle
 
     def query(self) -> bool:
         """Tell whether all work is done: it is."""
@@ -64,36 +65,46 @@ class Stream:
         set_stream(_stack().pop())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream) and (self.stream_id, self.device_index) == (other.stream_id, other.device_index)
+        return isinstance(other, Stream) and (self._handle, self.device_index) == (other._handle, other.device_index)
 
     def __hash__(self) -> int:
-        return hash((self.stream_id, self.device_index))
+        return hash((self._handle, self.device_index))
 
     def __repr__(self) -> str:
-        return f"<torch.{DEVICE_TYPE}.Stream device={self.device} id={self.stream_id}>"
+        return f"<torch.{DEVICE_TYPE}.Stream device={self.device} id={self._handle}>"
 
 
 class ExternalStream(Stream):
     """A stream that other code made, known by its handle."""
 
-    def __init__(self, stream_ptr: int, device: object = None, **_: object) -> None:
-        super().__init__(device)
-        self.stream_id = stream_ptr
+    def __new__(cls, stream_ptr: int, device: object = None, **_: object) -> ExternalStream:  # type: ignore[misc]
+        stream = super().__new__(cls, device)
+        stream._handle = stream_ptr
+        return stream  # type: ignore[return-value]
 
 
-class Event:
+class Event(torch.Event):
     """A point in the work of a stream, with its time."""
 
-    def __init__(
-        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False  # noqa: FBT001, FBT002
-    ) -> None:
-        self.enable_timing = enable_timing
-        self._time_ns: int | None = None
-        self.device: torch.device | None = None
+    _timed: bool
+    _time_ns: int | None
 
-    def record(self, stream: Stream | None = None) -> None:
+    def __new__(
+        cls,
+        enable_timing: bool = False,  # noqa: FBT001, FBT002 - torch's signature
+        blocking: bool = False,  # noqa: FBT001, FBT002
+        interprocess: bool = False,  # noqa: FBT001, FBT002
+        external: bool = False,  # noqa: FBT001, FBT002
+    ) -> Event:
+        event: Event = super().__new__(cls, device=torch._C.device(DEVICE_TYPE, BOARDS.current()))
+        event._timed, event._time_ns = enable_timing, None
+        return event
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        """Take the arguments of CUDA's class."""
+
+    def record(self, stream: torch.Stream | None = None) -> None:
         """Record the event at the end of the work so far of *stream*, or of the current one."""
-        self.device = (current_stream() if stream is None else stream).device
         self._time_ns = time.perf_counter_ns()
 
     def query(self) -> bool:
@@ -106,14 +117,14 @@ class Event:
     def wait(self, stream: Stream | None = None) -> None:
         """Let later work of *stream* wait for the event."""
 
-    def elapsed_time(self, end_event: Event) -> float:
+    def elapsed_time(self, end_event: Event) -> float:  # type: ignore[override]
         """Return the milliseconds from this event to *end_event*.
 
         Raises:
             ValueError: one of the events keeps no time.
             RuntimeError: one of the events was never recorded.
         """
-        if not (self.enable_timing and end_event.enable_timing):
+        if not (self._timed and end_event._timed):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if self._time_ns is None or end_event._time_ns is None:
             raise RuntimeError("Both events must be recorded before calculating elapsed time.")
@@ -168,9 +179,9 @@ def get_stream_from_external(data_ptr: int, device: object = None) -> Stream:
     return ExternalStream(data_ptr, device=device)
 
 
-def _as_stream(stream_id: int, index: int) -> Stream:
+def _as_stream(handle: int, index: int) -> Stream:
     made = Stream(index)
-    made.stream_id = stream_id
+    made._handle = handle
     return made
 
 

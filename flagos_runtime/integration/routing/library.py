@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import weakref
 from typing import TYPE_CHECKING
 
 import torch
@@ -10,6 +12,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from flagos_runtime.ledger import Ledger
+
+
+_COMPOSITE = ("CompositeExplicitAutograd", "CompositeImplicitAutograd")
+
+
+@functools.cache
+def dense_overloads() -> tuple[str, ...]:
+    """Return the ATen overloads with a kernel for each backend, ``aten::name.overload``: one for CPU and none composite.
+
+    The answer is kept: torch has the same ones for as long as the process lives.
+    """
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    names = (name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::"))
+    return tuple(name for name in names if has(name, "CPU") and not any(has(name, key) for key in _COMPOSITE))
+
+
+def schema_of(name: str) -> torch._C.FunctionSchema:
+    """Return the schema of ``aten::name.overload``."""
+    packet, _, overload = name.partition(".")
+    return torch._C._get_schema(packet, overload)
+
+
+def overload_of(name: str) -> torch._ops.OpOverload:
+    """Return the callable of ``aten::name.overload``."""
+    packet, _, overload = name.removeprefix("aten::").partition(".")
+    found: torch._ops.OpOverload = getattr(getattr(torch.ops.aten, packet), overload or "default")
+    return found
 
 
 def register_kernels(ledger: Ledger, key: str, kernels: Mapping[str, Callable[..., object]], *, by: str) -> None:
@@ -29,3 +58,38 @@ def fall_through(ledger: Ledger, key: str, *, by: str) -> None:
     library = torch.library.Library("_", "IMPL")
     ledger.adopt(f"dispatcher[{key}]", library._destroy, by=by)
     library.fallback(torch.library.fallthrough_kernel, key)
+
+
+class Mirror:
+    """Second registrations of other libraries' kernels; each ends with the library that made the first."""
+
+    def __init__(self, ledger: Ledger, *, by: str) -> None:
+        self._fragments: weakref.WeakKeyDictionary[torch.library.Library, torch.library.Library] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._names: set[tuple[str, str]] = set()
+        ledger.adopt("dispatcher[mirrored]", self._end, by=by)
+
+    def register(
+        self, owner: torch.library.Library, name: str, key: str, kernel: Callable[..., object], *, with_keyset: bool
+    ) -> None:
+        """Register *kernel* of *owner* for ``namespace::name.overload`` under *key*, unless somebody else has one there."""
+        if (name, key) not in self._names and torch._C._dispatch_has_kernel_for_dispatch_key(name, key):
+            return
+        if owner not in self._fragments:
+            self._fragments[owner] = torch.library.Library(owner.ns, "IMPL")
+        self._names.add((name, key))
+        self._fragments[owner].m.impl(name.partition("::")[2], key, kernel, with_keyset)  # type: ignore[union-attr]
+
+    def _end(self) -> None:
+        for fragment in tuple(self._fragments.values()):
+            fragment._destroy()
+
+
+def kernel_keys(name: str) -> tuple[str, ...]:
+    """Return the dispatch keys that have a kernel of their own for ``aten::name.overload``; none for an unknown name."""
+    plain = name.removesuffix(".default")
+    if plain not in torch._C._dispatch_get_all_op_names():
+        return ()
+    keys = ("CPU", "CUDA", "PrivateUse1", *_COMPOSITE, "Meta")
+    return tuple(key for key in keys if torch._C._dispatch_has_kernel_for_dispatch_key(plain, key))

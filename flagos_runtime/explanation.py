@@ -1,0 +1,71 @@
+"""What is known of one name: an alias, a target that steps write, or an ATen overload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flagos_runtime.integration.catalogue import alias_of
+from flagos_runtime.ledger import locate, writer_of
+from flagos_runtime.records import Decision, Explanation, Plan, Status
+
+if TYPE_CHECKING:
+    from flagos_runtime.ledger import Ledger
+
+
+def explain_name(name: str, status: Status, plan: Plan, ledger: Ledger) -> Explanation:
+    """Return what *status*, *plan* and *ledger* know of *name*."""
+    decisions = status.decisions or plan.decisions
+    aliases = {alias_of(item.id) for item in decisions}
+    if name in aliases:
+        return Explanation(name, "alias", tuple(_alias_lines(name, status, decisions)))
+    if name.startswith("aten::"):
+        return Explanation(name, "overload", tuple(_overload_lines(name, status)))
+    lines = tuple(_target_lines(name, decisions, ledger))
+    if lines:
+        return Explanation(name, "target", lines)
+    return Explanation(name, "unknown", (f"'{name}' is no alias, no target of a step and no ATen overload here",))
+
+
+def _alias_lines(name: str, status: Status, decisions: tuple[Decision, ...]) -> Iterator[str]:
+    mine = [item for item in decisions if alias_of(item.id) == name]
+    found = next((alias for alias in status.aliases if alias.name == name), None)
+    if found is not None:
+        yield f"alias '{name}' is {'on' if found.active else 'off'}: {found.reason}"
+    for state in sorted({item.state for item in mine}):
+        items = [item for item in mine if item.state == state]
+        yield f"{len(items)} step(s) {state}, for instance {items[0].target}: {items[0].reason}"
+
+
+def _target_lines(name: str, decisions: tuple[Decision, ...], ledger: Ledger) -> Iterator[str]:
+    for item in decisions:
+        if name in {item.target, item.id}:
+            place = f" ({item.where})" if item.where else ""
+            yield f"step '{item.id}' {item.state}: {item.reason}{place}"
+    yield from _live_lines(name, ledger)
+
+
+def _live_lines(name: str, ledger: Ledger) -> Iterator[str]:
+    try:
+        owner, attribute = locate(name)
+    except LookupError:
+        return
+    if not hasattr(owner, attribute):
+        return
+    for writer in ledger.writers(owner, attribute):
+        yield f"written by {writer}"
+    yield f"torch's own is {writer_of(ledger.original(owner, attribute))}"
+    yield f"in force is {writer_of(getattr(owner, attribute))}"
+
+
+def _overload_lines(name: str, status: Status) -> Iterator[str]:
+    # imported late: the other names need no torch
+    from flagos_runtime.integration.routing.library import kernel_keys
+
+    keys = kernel_keys(name)
+    if not keys:
+        yield f"the installed torch has no overload '{name}'"
+        return
+    yield f"kernels of its own for {', '.join(keys)}"
+    if status.device_type is not None:
+        yield f"the canonical device is '{status.device_type}'"
