@@ -23,7 +23,7 @@ def inheritance_findings(document: Document, platforms: frozenset[str]) -> Itera
         yield from _parent(document, name, parents, platforms)
     for circle in circles(parents):
         path = " extends ".join(shown(name) for name in (*circle, circle[0]))
-        hint = f"take 'extends' out of one of {either(circle)}"
+        hint = f"take 'extends' out of {either(circle)}"
         yield document.at_value("FR109", ("platforms", circle[0], "extends"), f"{path}, so it has no beginning", hint)
 
 

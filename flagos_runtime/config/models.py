@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import Annotated, ClassVar, Final, Literal
 
@@ -36,6 +37,9 @@ DType = Literal[
 ALIAS_NAMES: Final = ("cuda", "flagos")
 ALIAS_TARGET: Final = "device"
 
+DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+DAY_WANTED: Final = "a date such as 2026-12-01"
+
 Text = Annotated[str, Field(min_length=1)]
 Targets = tuple[Text, ...]
 Backends = Annotated[tuple[Text, ...], Field(min_length=1)]
@@ -46,10 +50,13 @@ def _from_iso(value: object) -> object:
     """YAML gives text for a quoted date, and the source reader keeps a plain one as text."""
     if not isinstance(value, str):
         return value
+    # Python 3.11 takes more forms of ISO 8601 than 3.10
+    if not DAY.fullmatch(value):
+        raise ValueError(DAY_WANTED)
     try:
         return date.fromisoformat(value)
     except ValueError as error:
-        raise ValueError("a date such as 2026-12-01") from error
+        raise ValueError(DAY_WANTED) from error
 
 
 def _from_backend(value: object) -> object:
@@ -79,8 +86,10 @@ class ConditionEntry(Model):
     """When an alias applies; everything that is named has to hold."""
 
     noun: ClassVar[str] = "a condition"
-    original_false: Targets = Field((), description="probes whose answer, given by torch itself, has to be false")
-    switch_on: Text | None = Field(None, description="environment switch that has to be on")
+    original_false: Targets = Field(
+        default=(), description="probes whose answer, given by torch itself, has to be false"
+    )
+    switch_on: Text | None = Field(default=None, description="environment switch that has to be on")
 
 
 class AliasEntry(Model):
@@ -89,21 +98,23 @@ class AliasEntry(Model):
     noun: ClassVar[str] = "an alias"
     name: Text = Field(description="the name", json_schema_extra={"enum": list(ALIAS_NAMES)})
     to: Text = Field(description="what it means: the canonical device", json_schema_extra={"enum": [ALIAS_TARGET]})
-    enabled: bool = Field(True, description="false leaves the name to torch")
-    when: ConditionEntry = Field(ConditionEntry(), description="when the alias applies; always, if left out")
-    exclude: Targets = Field((), description="dotted names below `torch.` that stay as they are")
+    enabled: bool = Field(default=True, description="false leaves the name to torch")
+    when: ConditionEntry = Field(default=ConditionEntry(), description="when the alias applies; always, if left out")
+    exclude: Targets = Field(default=(), description="dotted names below `torch.` that stay as they are")
 
 
 class GuardEntry(Model):
     """What a call has to look like for the route to apply; other calls take the kernel that the device has."""
 
     noun: ClassVar[str] = "a guard"
-    dtypes: Annotated[tuple[DType, ...], Field(min_length=1)] | None = Field(None, description="dtypes of the tensors")
-    min_ndim: Count | None = Field(None, description="least number of dimensions")
-    max_ndim: Count | None = Field(None, description="greatest number of dimensions")
-    min_numel: Count | None = Field(None, description="least number of elements")
-    max_numel: Count | None = Field(None, description="greatest number of elements")
-    contiguous: bool | None = Field(None, description="whether the tensors are contiguous")
+    dtypes: Annotated[tuple[DType, ...], Field(min_length=1)] | None = Field(
+        default=None, description="dtypes of the tensors"
+    )
+    min_ndim: Count | None = Field(default=None, description="least number of dimensions")
+    max_ndim: Count | None = Field(default=None, description="greatest number of dimensions")
+    min_numel: Count | None = Field(default=None, description="least number of elements")
+    max_numel: Count | None = Field(default=None, description="greatest number of elements")
+    contiguous: bool | None = Field(default=None, description="whether the tensors are contiguous")
 
 
 class EvidenceEntry(Model):
@@ -112,10 +123,10 @@ class EvidenceEntry(Model):
     noun: ClassVar[str] = "the evidence"
     verdict: Literal["STRICT", "BASIC_ONLY", "FAILED", "UNTESTED"] = Field(description="verdict of the survey")
     speedup: float | None = Field(
-        None, gt=0, allow_inf_nan=False, description="time of the vendor's kernel over time of this one"
+        default=None, gt=0, allow_inf_nan=False, description="time of the vendor's kernel over time of this one"
     )
-    device: Text | None = Field(None, description="device that it was measured on")
-    date: Day | None = Field(None, description="day of the measurement")
+    device: Text | None = Field(default=None, description="device that it was measured on")
+    date: Day | None = Field(default=None, description="day of the measurement")
 
 
 class RouteEntry(Model):
@@ -123,21 +134,21 @@ class RouteEntry(Model):
 
     noun: ClassVar[str] = "a route"
     use: Backends = Field(description="backends in order of preference; the first one that is available is taken")
-    guard: GuardEntry | None = Field(None, description="which calls the route is for; all, if left out")
+    guard: GuardEntry | None = Field(default=None, description="which calls the route is for; all, if left out")
     on_failure: Literal["raise", "next", "cpu"] = Field(
-        "raise", description="what follows when the kernel does not exist or does not compile"
+        default="raise", description="what follows when the kernel does not exist or does not compile"
     )
-    evidence: EvidenceEntry | None = Field(None, description="what the route was measured to do")
+    evidence: EvidenceEntry | None = Field(default=None, description="what the route was measured to do")
 
 
 class OpsEntry(Model):
     """Which backend runs which operator."""
 
     noun: ClassVar[str] = "'ops'"
-    prefer: Backends | None = Field(None, description="order of backends for operators without a route")
+    prefer: Backends | None = Field(default=None, description="order of backends for operators without a route")
     routes: dict[
         str, Annotated[RouteEntry, BeforeValidator(_from_backend, json_schema_input_type=Text | RouteEntry)]
-    ] = Field({}, description="`aten::name.overload`, or `aten::name.*` for each overload, and its backends")
+    ] = Field(default={}, description="`aten::name.overload`, or `aten::name.*` for each overload, and its backends")
 
 
 class PatchEntry(Model):
@@ -145,7 +156,7 @@ class PatchEntry(Model):
 
     noun: ClassVar[str] = "a patch"
     id: Text = Field(description="id of the patch")
-    enabled: bool = Field(True, description="whether the patch is installed")
+    enabled: bool = Field(default=True, description="whether the patch is installed")
 
 
 class CapabilityEntry(Model):
@@ -154,30 +165,30 @@ class CapabilityEntry(Model):
     noun: ClassVar[str] = "a capability"
     state: Literal["available", "unavailable", "unknown"] = Field(description="whether it can be relied on")
     source: Text = Field(description="where the fact was read")
-    detail: str = Field("", description="more about it, for people")
+    detail: str = Field(default="", description="more about it, for people")
 
 
 class PlatformEntry(Model):
     """Routes of one platform."""
 
     noun: ClassVar[str] = "a platform"
-    extends: Text | None = Field(None, description="entry whose routes this one starts from")
-    probes: tuple[ProbeEntry, ...] = Field((), description="live probes that the platform redirects")
-    aliases: tuple[AliasEntry, ...] = Field((), description="device names that mean the canonical device")
-    ops: OpsEntry = Field(OpsEntry(), description="which backend runs which operator")
-    patches: tuple[PatchEntry, ...] = Field((), description="registered patches, switched on or off")
-    capabilities: dict[str, CapabilityEntry] = Field({}, description="facts about the platform, by name")
+    extends: Text | None = Field(default=None, description="entry whose routes this one starts from")
+    probes: tuple[ProbeEntry, ...] = Field(default=(), description="live probes that the platform redirects")
+    aliases: tuple[AliasEntry, ...] = Field(default=(), description="device names that mean the canonical device")
+    ops: OpsEntry = Field(default=OpsEntry(), description="which backend runs which operator")
+    patches: tuple[PatchEntry, ...] = Field(default=(), description="registered patches, switched on or off")
+    capabilities: dict[str, CapabilityEntry] = Field(default={}, description="facts about the platform, by name")
 
 
 class RouteFile(Model):
     """Routes of flagos_runtime: what is probed, which names are aliased and which backend runs each operator."""
 
     version: Literal[1] = Field(description="version of this format")
-    platform: Text = Field("auto", description="name of a platform, or `auto`; FLAGOS_PLATFORM goes first")
+    platform: Text = Field(default="auto", description="name of a platform, or `auto`; FLAGOS_PLATFORM goes first")
     autoload: Literal["accelerator", "always", "never"] = Field(
-        "accelerator", description="when a bare `import torch` activates: with an accelerator, always or never"
+        default="accelerator", description="when a bare `import torch` activates: with an accelerator, always or never"
     )
     profile: Literal["full", "minimal"] = Field(
-        "full", description="how much is activated; FLAGOS_STARTUP_PROFILE goes first"
+        default="full", description="how much is activated; FLAGOS_STARTUP_PROFILE goes first"
     )
-    platforms: dict[str, PlatformEntry] = Field({}, description="routes of each platform, by its name")
+    platforms: dict[str, PlatformEntry] = Field(default={}, description="routes of each platform, by its name")

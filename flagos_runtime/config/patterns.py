@@ -85,6 +85,7 @@ def _readings(word: str, overloads: frozenset[str]) -> Iterator[str]:
 
 
 def _candidates(word: str, overloads: frozenset[str]) -> set[str]:
-    if not word.endswith(".*"):
-        return set(overloads)
-    return {f"{name.partition('.')[0]}.*" for name in overloads}
+    """A comparison with all of the 3000 names takes 50 ms, too much for a file with a hundred wrong ones."""
+    begin = NAMESPACE + word[:2]
+    near = {name for name in overloads if name.startswith(begin)}
+    return {f"{name.partition('.')[0]}.*" for name in near} if word.endswith(".*") else near

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from flagos_runtime.config.environment import switch_names
-from flagos_runtime.config.excerpt import either, shown, suggestion
+from flagos_runtime.config.excerpt import shown, suggestion
 from flagos_runtime.config.inheritance import inheritance_findings
 from flagos_runtime.config.known import Known
 from flagos_runtime.config.models import ALIAS_NAMES, ALIAS_TARGET
@@ -83,7 +83,7 @@ def _alias(checked: Checked, steps: Steps, value: object) -> Iterator[Diagnostic
         return
     name, to = value.get("name"), value.get("to")
     if isinstance(name, str) and name not in ALIAS_NAMES:
-        message = f"no alias of the name {shown(name)} exists, wanted {either(ALIAS_NAMES)}"
+        message = f"no alias of the name {shown(name)} exists"
         yield checked.document.at_value("FR110", (*steps, "name"), message, suggestion(name, ALIAS_NAMES))
     if isinstance(to, str) and to != ALIAS_TARGET:
         what = f"{shown(to)} is an alias of itself" if to == name else f"an alias cannot mean {shown(to)}"
@@ -127,8 +127,9 @@ def _backends(checked: Checked, steps: Steps, value: object) -> Iterator[Diagnos
     names = value if isinstance(value, tuple) else (value,)
     for index, name in enumerate(names):
         inner = (*steps, index) if isinstance(value, tuple) else steps
-        is_text = isinstance(name, str) and name and not checked.document.is_flagged(inner)
-        if is_text and name not in checked.known.backends:
+        if not isinstance(name, str) or not name or checked.document.is_flagged(inner):
+            continue
+        if name not in checked.known.backends:
             message = f"no backend is called {shown(name)}"
             yield checked.document.at_value("FR113", inner, message, suggestion(name, checked.known.backends))
     if "none" in names and len(names) > 1:

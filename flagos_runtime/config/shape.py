@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from flagos_runtime.config.excerpt import either, nearest, shown, suggestion
-from flagos_runtime.config.models import Model, RouteFile
+from flagos_runtime.config.models import DAY_WANTED, Model, RouteFile
 from flagos_runtime.config.source import Document, Steps, reading_of
 from flagos_runtime.diagnostics import Diagnostic
 
@@ -30,7 +30,7 @@ WANTED: Final = {
     "greater_than_equal": "{ge} or more",
     "literal_error": "{expected}",
     "value_error": "{error}",
-    "date_type": "a date such as 2026-12-01",
+    "date_type": DAY_WANTED,
 }
 #: What torch calls some of its dtypes as well.
 DTYPES: Final = {"half": "float16", "float": "float32", "double": "float64", "int": "int32", "long": "int64"}
@@ -144,7 +144,7 @@ def _text_hint(value: str, detail: ErrorDetails) -> str:
     expected = detail.get("ctx", {}).get("expected", "")
     if detail["type"] == "tuple_type":
         return f"write [{value}]"
-    if value == expected or (detail["type"] in UNQUOTED and UNQUOTED[detail["type"]].fullmatch(value)):
+    if (expected and value == expected) or (detail["type"] in UNQUOTED and UNQUOTED[detail["type"]].fullmatch(value)):
         return "take the quotes away"
     close = _close(value, QUOTED.findall(expected)) if expected else None
     return f"did you mean '{close}'?" if close else ""

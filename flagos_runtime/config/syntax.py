@@ -78,7 +78,7 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]  # the stubs leave it untyped
         mark = _place(event.start_mark)
-        if self.depth > DEEPEST:
+        if self.depth >= DEEPEST and isinstance(event, yaml.CollectionStartEvent):
             raise _TooDeepError(mark)
         anchor = getattr(event, "anchor", None)
         if anchor and not isinstance(event, yaml.AliasEvent):
