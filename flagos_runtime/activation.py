@@ -11,30 +11,30 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flagos_runtime import preview as previews
-from flagos_runtime import statuses
 from flagos_runtime.config.environment import read_environment
 from flagos_runtime.errors import ActivationError
-from flagos_runtime.ledger import Ledger, locate
-from flagos_runtime.preview import Preview
-from flagos_runtime.records import Explanation, Status, StepSpec
+from flagos_runtime.facts import Facts, find_facts, known_names
+from flagos_runtime.records import Status, StepSpec
 
 if TYPE_CHECKING:
     from flagos_runtime.config.known import Known
+    from flagos_runtime.diagnostics import Diagnostic
     from flagos_runtime.integration.aliases.apis import ApiRow
     from flagos_runtime.integration.context import Context
+    from flagos_runtime.ledger import Ledger
+    from flagos_runtime.plan import Explanation
+    from flagos_runtime.preview import Preview
+
+# Imports inside functions below: a host without a platform must not pay for planning, installing or reporting.
 
 log = logging.getLogger(__name__)
 
-Installer = Callable[["Context", StepSpec], None]
 
-
-@dataclass(slots=True)
 class _Process:
     """Everything that this package knows of this process.
 
@@ -46,14 +46,21 @@ class _Process:
         asking: true inside `asking_torch`.
     """
 
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    ledger: Ledger = field(default_factory=Ledger)
-    status: Status = field(default_factory=lambda: Status("inactive", "nothing has asked for activation yet"))
-    preview: Preview | None = None
-    context: Context | None = None
-    activations: int = 0
-    importing: set[int] = field(default_factory=set)
-    asking: ContextVar[bool] = field(default_factory=lambda: ContextVar("flagos_asking_torch", default=False))
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.status = Status("inactive", "nothing has asked for activation yet")
+        self.preview: Preview | None = None
+        self.context: Context | None = None
+        self.activations = 0
+        self.importing: set[int] = set()
+        self.asking: ContextVar[bool] = ContextVar("flagos_asking_torch", default=False)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The one ledger."""
+        from flagos_runtime.ledger import Ledger
+
+        return Ledger()
 
 
 _process = _Process()
@@ -75,17 +82,8 @@ def activate(platform: str | None = None, routes: str | os.PathLike[str] | None 
     """
     if _is_active_as(platform, routes):
         return _process.status
-    found = previews.facts(platform, routes)
-    if found.detection.platform is not None:
-        _import_torch()
-    with _process.lock:
-        if _process.status.state == "active":
-            return _again(found)
-        if found.detection.platform is None:
-            _process.status = statuses.idle(found)
-            return _process.status
-        resolved = previews.resolved(found, original)
-        return _install(resolved, resolved.plan.steps)
+    with _no_collection():
+        return _activated(find_facts(platform, routes))
 
 
 def deactivate() -> Status:
@@ -93,6 +91,8 @@ def deactivate() -> Status:
 
     A place that another writer has changed since is left alone, with a warning that names it.
     """
+    from flagos_runtime import statuses
+
     with _process.lock:
         if _process.status.state != "active":
             return _process.status
@@ -108,6 +108,8 @@ def status() -> Status:
     with _process.lock:
         if _process.status.state != "active" or _process.preview is None:
             return _process.status
+        from flagos_runtime import statuses
+
         return statuses.with_drift(_process.status, _process.preview.plan, _process.ledger)
 
 
@@ -119,6 +121,8 @@ def original(target: str) -> Any:  # noqa: ANN401 - whatever stood there
     Raises:
         LookupError: there is no such target.
     """
+    from flagos_runtime.ledger import locate
+
     return _process.ledger.original(*locate(target))
 
 
@@ -139,7 +143,6 @@ def alias_active(name: str) -> bool:
 
 def explain(name: str) -> Explanation:
     """Return what is known of an alias, a target or an ATen overload, and why it is so."""
-    # imported late: explaining is the command line's business, not activation's
     from flagos_runtime.explanation import explain_name
 
     return explain_name(name, status(), (_process.preview or preview()).plan, _process.ledger)
@@ -151,20 +154,22 @@ def preview(platform: str | None = None, routes: str | os.PathLike[str] | None =
     Raises:
         ConfigError: a name, the environment or the route file is wrong.
     """
-    found = previews.with_routes(previews.facts(platform, routes))
-    if found.detection.platform is not None:
+    from flagos_runtime.preview import preview_of
+
+    facts = find_facts(platform, routes, with_routes=True)
+    if facts.detection.platform is not None:
         _import_torch()
-    return previews.resolved(found, original)
+    return preview_of(facts, original)
 
 
 def known() -> Known:
     """Return the names that a route file may use on this machine."""
-    return previews.known_names()
+    return known_names()
 
 
 def api_table() -> tuple[ApiRow, ...]:
     """Return what becomes of each public name of ``torch.cuda`` under the alias."""
-    from flagos_runtime.integration.aliases import apis  # late: a table for people
+    from flagos_runtime.integration.aliases import apis
 
     return apis.api_table()
 
@@ -178,19 +183,19 @@ def on_import() -> None:
     Torch imports the package while it loads the entry point, which then decides for itself; the command line activates
     where a command asks for it.
     """
-    if _off() or _is_command_line() or _is_loaded_by_torch():
-        return
-    _report(activate())
+    if not (_is_off() or _is_command_line() or _is_loaded_by_torch()):
+        _report(activate())
 
 
 def on_autoload() -> None:
     """Activate because torch is being imported, where the routes allow that."""
-    if _off() or _is_command_line() or threading.get_ident() in _process.importing:
+    if _is_off() or _is_command_line() or threading.get_ident() in _process.importing:
         return
-    found = previews.facts(None, None)
-    rule = found.routes.autoload if found.routes is not None else "accelerator"
-    if rule == "always" or (rule == "accelerator" and found.detection.platform is not None):
-        _report(activate())
+    with _no_collection():
+        facts = find_facts()
+        rule = facts.routes.autoload if facts.routes is not None else "accelerator"
+        if rule == "always" or (rule == "accelerator" and facts.detection.platform is not None):
+            _report(_activated(facts))
 
 
 def _report(found: Status) -> None:
@@ -199,7 +204,7 @@ def _report(found: Status) -> None:
             log.warning("%s", diagnostic)
 
 
-def _off() -> bool:
+def _is_off() -> bool:
     if read_environment(os.environ).switch("FLAGOS_RUNTIME"):
         return False
     _process.status = Status("disabled", "FLAGOS_RUNTIME is off")
@@ -214,7 +219,7 @@ def _is_command_line() -> bool:
 
 def _is_loaded_by_torch() -> bool:
     """Tell whether this thread is inside torch's loop over its entry points."""
-    frame = sys._getframe()  # noqa: SLF001 - the documented way to a frame
+    frame = sys._getframe()
     while (caller := frame.f_back) is not None:
         frame = caller
         if frame.f_code.co_name == "_import_device_backends" and frame.f_globals.get("__name__") == "torch":
@@ -232,43 +237,6 @@ def _import_torch() -> None:
         _process.importing.discard(me)
 
 
-# -- carrying out -----------------------------------------------------------------------------------------------------
-
-
-def _install(resolved: Preview, steps: Sequence[StepSpec]) -> Status:
-    """Install *steps* in this order, or nothing at all."""
-    context = _context(resolved)
-    with _no_collection():
-        for step in steps:
-            try:
-                _installer(step)(context, step)
-            except Exception as exc:
-                context.live.on = False
-                _process.ledger.restore()
-                _process.status = statuses.failed(resolved, _process.ledger, step, exc)
-                text = f"step '{step.id}' failed and everything was put back: {exc}"
-                raise ActivationError(text, step=step.id) from exc
-    _process.context, _process.preview = context, resolved
-    _process.activations += 1
-    _process.status = statuses.active(resolved, _process.ledger)
-    return _process.status
-
-
-def _context(resolved: Preview) -> Context:
-    from flagos_runtime.integration.context import Context, Live  # late: imports torch
-
-    platform = resolved.detection.platform
-    if platform is None or platform.device_type is None:
-        raise ActivationError(f"platform '{getattr(platform, 'name', None)}' has no device that torch could use")
-    return Context(_process.ledger, platform, read_environment(os.environ), _process.asking, Live())
-
-
-def _installer(step: StepSpec) -> Installer:
-    module, _, function = step.installer.partition(":")
-    installer: Installer = getattr(import_module(module), function)
-    return installer
-
-
 @contextmanager
 def _no_collection() -> Iterator[None]:
     """Hold the garbage collector back: thousands of kernels that stay would have it walk all of torch several times."""
@@ -281,7 +249,61 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _take_back() -> tuple[Any, ...]:
+# -- carrying out -----------------------------------------------------------------------------------------------------
+
+
+def _activated(facts: Facts) -> Status:
+    if facts.detection.platform is not None:
+        _import_torch()
+    with _process.lock:
+        if _process.status.state == "active":
+            return _again(facts)
+        if facts.detection.platform is None:
+            _process.status = _idle(facts)
+            return _process.status
+        from flagos_runtime.preview import preview_of
+
+        found = preview_of(facts, original)
+        return _install(found, found.plan.steps)
+
+
+def _install(found: Preview, steps: Sequence[StepSpec]) -> Status:
+    """Install *steps* in this order, or nothing at all."""
+    from flagos_runtime import statuses
+
+    context = _context(found)
+    for step in steps:
+        try:
+            _installer(step)(context, step)
+        except Exception as exc:
+            context.live.on = False
+            _process.ledger.restore()
+            _process.status = statuses.failed(found, _process.ledger, step, exc)
+            text = f"step '{step.id}' failed and everything was put back: {exc}"
+            raise ActivationError(text, step=step.id) from exc
+    _process.context, _process.preview = context, found
+    _process.activations += 1
+    _process.status = statuses.active(found, _process.ledger)
+    return _process.status
+
+
+def _context(found: Preview) -> Context:
+    from flagos_runtime.integration.aliases.names import Live
+    from flagos_runtime.integration.context import Context
+
+    platform = found.detection.platform
+    if platform is None or platform.device_type is None:
+        raise ActivationError(f"platform '{getattr(platform, 'name', None)}' has no device that torch could use")
+    return Context(_process.ledger, platform, read_environment(os.environ), _process.asking, Live())
+
+
+def _installer(step: StepSpec) -> Callable[[Context, StepSpec], None]:
+    module, _, function = step.installer.partition(":")
+    installer: Callable[[Context, StepSpec], None] = getattr(import_module(module), function)
+    return installer
+
+
+def _take_back() -> tuple[Diagnostic, ...]:
     if _process.context is not None:
         _process.context.live.on = False
     _process.context = None
@@ -294,9 +316,21 @@ def _is_active_as(platform: str | None, routes: str | os.PathLike[str] | None) -
     return found.state == "active" and same_routes and platform in {None, found.platform}
 
 
-def _again(found: Preview) -> Status:
+def _idle(facts: Facts) -> Status:
+    reasons = "; ".join(facts.detection.why) or "no platform is known"
+    source = facts.routes.source if facts.routes is not None else ""
+    return Status(
+        "inactive",
+        f"no usable platform: {reasons}",
+        routes=source,
+        detection=facts.detection,
+        diagnostics=facts.diagnostics,
+    )
+
+
+def _again(facts: Facts) -> Status:
     """Answer a second activation: the same wish changes nothing, another one is refused."""
-    platform = found.detection.platform
+    platform = facts.detection.platform
     if platform is not None and platform.name == _process.status.platform:
         return _process.status
     wanted = platform.name if platform is not None else None

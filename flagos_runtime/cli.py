@@ -147,7 +147,7 @@ def plan(platform: PlatformOption = None, routes: RoutesOption = None, as_json: 
     document = report.plan_report(
         preview.plan,
         detection=preview.detection,
-        routes=preview.routes.source,
+        routes=preview.routes.source if preview.routes is not None else "",
         diagnostics=preview.diagnostics,
     )
     if as_json:

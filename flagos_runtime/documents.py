@@ -7,7 +7,8 @@ from types import UnionType
 from typing import Annotated, Final, Literal, TypedDict, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from flagos_runtime.diagnostics import Severity
-from flagos_runtime.records import ActivationState, DecisionState, Evidence, State, StepKind
+from flagos_runtime.plan import DecisionState
+from flagos_runtime.records import ActivationState, Evidence, State, StepKind
 
 SCHEMA_VERSION: Final = 1
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flagos_runtime.integration.catalogue import alias_of
 from flagos_runtime.ledger import locate, writer_of
-from flagos_runtime.records import Decision, Explanation, Plan, Status
+from flagos_runtime.plan import Decision, Explanation, Plan
+from flagos_runtime.records import Status
 
 if TYPE_CHECKING:
     from flagos_runtime.ledger import Ledger
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 def explain_name(name: str, status: Status, plan: Plan, ledger: Ledger) -> Explanation:
     """Return what *status*, *plan* and *ledger* know of *name*."""
+    from flagos_runtime.integration.catalogue import alias_of  # late: integration is what reads torch's world
+
     decisions = status.decisions or plan.decisions
     aliases = {alias_of(item.id) for item in decisions}
     if name in aliases:
@@ -28,6 +30,8 @@ def explain_name(name: str, status: Status, plan: Plan, ledger: Ledger) -> Expla
 
 
 def _alias_lines(name: str, status: Status, decisions: tuple[Decision, ...]) -> Iterator[str]:
+    from flagos_runtime.integration.catalogue import alias_of  # late, as above
+
     mine = [item for item in decisions if alias_of(item.id) == name]
     found = next((alias for alias in status.aliases if alias.name == name), None)
     if found is not None:

@@ -14,12 +14,11 @@ import re
 import struct
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
-from typing import Final, Protocol, cast
+from typing import Final, NamedTuple, Protocol, cast
 
 from flagos_runtime.errors import FlagosError
 
@@ -38,8 +37,7 @@ class UnansweredError(FlagosError, OSError):
     """This host view cannot put the question, so the answer is unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class PciDevice:
+class PciDevice(NamedTuple):
     """One PCI device; ids as sysfs writes them (``0x10de``, ``0x2684``, class ``0x030000``)."""
 
     address: str
@@ -54,21 +52,27 @@ class HostView(Protocol):
     @property
     def environment(self) -> Mapping[str, str]:
         """Environment variables."""
+        ...
 
     def glob(self, pattern: str) -> tuple[str, ...]:
         """Return the paths that match the absolute *pattern*, sorted."""
+        ...
 
     def pci_vendors(self) -> tuple[PciDevice, ...]:
         """Return every PCI device with its vendor."""
+        ...
 
     def library(self, name: str) -> str | None:
         """Return the path of the shared library *name* (a soname or an absolute path)."""
+        ...
 
     def module(self, name: str) -> str | None:
         """Return the version of the top-level module *name*, ``""`` where it states none."""
+        ...
 
     def torch_fact(self, name: str) -> str | None:
         """Return what torch was built with, for instance ``version.cuda``."""
+        ...
 
 
 class LiveHost:

@@ -114,7 +114,9 @@ class Ledger:
         """Set attribute *name* of *owner*, remembering what its own namespace held."""
         self._write(_Attribute(owner, name), value, by)
 
-    def install_item(self, mapping: MutableMapping[Any, Any], name: object, value: object, *, by: str, label: str) -> None:
+    def install_item(
+        self, mapping: MutableMapping[Any, Any], name: object, value: object, *, by: str, label: str
+    ) -> None:
         """Set one entry of *mapping* (``os.environ``, ``sys.modules``, a registry)."""
         self._write(_Item(mapping, name, label), value, by)
 
@@ -140,7 +142,7 @@ class Ledger:
         return inherited(owner, name) if first.original is ABSENT else first.original
 
     def writers(self, owner: object, name: str) -> tuple[str, ...]:
-        """Return the steps that wrote the attribute, oldest first, and the foreign code that wrote it last, if any did."""
+        """Return the steps that wrote the attribute, oldest first, and the foreign code that wrote it since, if any."""
         key = (id(owner), name)
         entries = [e for e in self.entries if e.place is not None and e.place.key == key]
         foreign = [writer_of(e.place.read()) for e in entries[-1:] if e.place is not None and e.drifted()]
@@ -248,4 +250,4 @@ def _same(now: object, ours: object) -> bool:
 def _remove(sequence: MutableSequence[object], value: object) -> None:
     index = next((i for i, item in enumerate(sequence) if item is value), None)
     with suppress(TypeError):
-        del sequence[index]  # type: ignore[arg-type]
+        del sequence[index]  # type: ignore[arg-type] # None is the TypeError

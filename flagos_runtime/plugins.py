@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from pluggy import PluginManager, PluginValidationError
 
@@ -30,8 +30,7 @@ HOOKS: Final = frozenset(name for name, item in vars(hookspecs).items() if hasat
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class PluginSet:
+class PluginSet(NamedTuple):
     """What the plugins of this process describe.
 
     Attributes:
@@ -47,8 +46,7 @@ class PluginSet:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
+class _Source(NamedTuple):
     """Where a plugin comes from and how it is imported."""
 
     name: str
@@ -59,8 +57,7 @@ class _Source:
         return Diagnostic(code, "error", f"plugin '{self.name}' of {self.distribution}", message, hint)
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
+class _Loaded(NamedTuple):
     source: _Source
     platform: Platform
     patches: tuple[StepSpec, ...]

@@ -26,8 +26,21 @@ def override_name(probe: str) -> str:
 
 
 def run_probes(specs: Iterable[ProbeSpec], host: HostView) -> tuple[ProbeResult, ...]:
-    """Run every probe; one that raises is ``unknown`` with the reason and does not stop the others."""
-    return tuple(_isolated(spec, host) for spec in specs)
+    """Run the probes of one platform; one that raises is ``unknown`` with the reason and does not stop the others.
+
+    Where no probe finds the card, the rest has no bearing and is not asked: looking a library up costs more than all
+    the others together.
+    """
+    asked = tuple(specs)
+    cards = {spec.name: _isolated(spec, host) for spec in asked if spec.presence}
+    bare = bool(cards) and all(result.state == "unavailable" for result in cards.values())
+    return tuple(cards.get(spec.name) or (_unasked(spec, host) if bare else _isolated(spec, host)) for spec in asked)
+
+
+def _unasked(spec: ProbeSpec, host: HostView) -> ProbeResult:
+    if override_name(spec.name) in host.environment:
+        return _isolated(spec, host)
+    return ProbeResult(spec.name, "unknown", "not asked, since no card was found")
 
 
 def run_probe(spec: ProbeSpec, host: HostView) -> ProbeResult:

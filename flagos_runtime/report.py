@@ -29,17 +29,8 @@ from flagos_runtime.documents import (
     StepEntry,
     json_schema,
 )
-from flagos_runtime.records import (
-    AliasStatus,
-    Capability,
-    Decision,
-    Detection,
-    Plan,
-    Platform,
-    PlatformRoutes,
-    Status,
-    plain,
-)
+from flagos_runtime.plan import AliasStatus, Decision, Plan, PlatformRoutes
+from flagos_runtime.records import Capability, Detection, Platform, Status, plain
 
 T = TypeVar("T")
 E = TypeVar("E")
@@ -131,7 +122,7 @@ def _names_that_we_read() -> frozenset[str]:
         from flagos_runtime.config import environment
     except ImportError:
         return frozenset()
-    return frozenset(getattr(item, "name", item) for item in environment.VARIABLES)
+    return frozenset(item.name for item in environment.VARIABLES)
 
 
 def installed_version(distribution: str) -> str | None:

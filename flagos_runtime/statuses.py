@@ -7,23 +7,9 @@ from dataclasses import replace
 
 from flagos_runtime.diagnostics import Diagnostic
 from flagos_runtime.ledger import Ledger, locate
+from flagos_runtime.plan import AliasRoute, AliasStatus, Decision, Plan, ProbeStatus
 from flagos_runtime.preview import Preview
-from flagos_runtime.records import (
-    ActivationState,
-    AliasRoute,
-    AliasStatus,
-    Decision,
-    Plan,
-    ProbeStatus,
-    Status,
-    StepSpec,
-)
-
-
-def idle(found: Preview) -> Status:
-    """Return the status of a process on a host without a usable platform."""
-    reasons = "; ".join(found.detection.why) or "no platform is known"
-    return _status(found, Ledger(), "inactive", f"no usable platform: {reasons}")
+from flagos_runtime.records import ActivationState, Status, StepSpec
 
 
 def active(resolved: Preview, ledger: Ledger) -> Status:
@@ -73,7 +59,7 @@ def probes(plan: Plan, ledger: Ledger) -> tuple[ProbeStatus, ...]:
 
 
 def _status(found: Preview, ledger: Ledger, state: ActivationState, reason: str) -> Status:
-    platform = found.detection.platform
+    platform = found.plan.platform
     return Status(
         state,
         reason,

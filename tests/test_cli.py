@@ -19,17 +19,8 @@ import flagos_runtime
 from flagos_runtime import cli
 from flagos_runtime.diagnostics import Diagnostic
 from flagos_runtime.errors import ActivationError, ConfigError
-from flagos_runtime.records import (
-    AliasStatus,
-    Capability,
-    Decision,
-    Detection,
-    Explanation,
-    Plan,
-    Platform,
-    Status,
-    StepSpec,
-)
+from flagos_runtime.plan import AliasStatus, Decision, Explanation, Plan
+from flagos_runtime.records import Capability, Detection, Platform, Status, StepSpec
 from flagos_runtime.report import report_schema
 
 ROOT = Path(__file__).parents[1]

@@ -260,5 +260,5 @@ def test_locate_finds_owner_and_name() -> None:
 @pytest.mark.parametrize("target", ["nowhere.at.all", "os.nothing.here", "os"])
 def test_locate_says_what_is_missing(target: str) -> None:
     """A target without an owner is a LookupError that names it."""
-    with pytest.raises(LookupError, match=target.split(".")[0]):
+    with pytest.raises(LookupError, match=target.split(".", maxsplit=1)[0]):
         locate(target)

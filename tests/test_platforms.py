@@ -10,12 +10,12 @@ from typing import get_args
 import pytest
 
 import flagos_platforms
+from flagos_runtime.detection import detect
 from flagos_runtime.hookspecs import CAPABILITIES
 from flagos_runtime.host import ReplayHost
 from flagos_runtime.plugins import BUILTIN, load_plugins
 from flagos_runtime.probes import run_probes
 from flagos_runtime.records import PlatformKind
-from flagos_runtime.resolver import detect
 
 NAMES = [path.rpartition(".")[2] for path in BUILTIN]
 MAY_IMPORT = {"__future__", "typing", "collections.abc", "flagos_runtime.hookspecs", "flagos_runtime.records"}

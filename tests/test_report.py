@@ -12,19 +12,8 @@ import pytest
 
 from flagos_runtime.diagnostics import Diagnostic
 from flagos_runtime.errors import ActivationError
-from flagos_runtime.records import (
-    AliasStatus,
-    Candidate,
-    Capability,
-    Decision,
-    Detection,
-    Plan,
-    Platform,
-    PlatformRoutes,
-    ProbeStatus,
-    Status,
-    StepSpec,
-)
+from flagos_runtime.plan import AliasStatus, Decision, Plan, PlatformRoutes, ProbeStatus
+from flagos_runtime.records import Candidate, Capability, Detection, Platform, Status, StepSpec
 from flagos_runtime.render import RENDERERS, apis_page, as_json, as_markdown, as_table, page_table, plan_page
 from flagos_runtime.report import (
     Sources,

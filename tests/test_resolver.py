@@ -8,20 +8,11 @@ from random import Random
 
 import pytest
 
+from flagos_runtime.detection import detect
 from flagos_runtime.errors import ConfigError, ResolveError
-from flagos_runtime.records import (
-    AliasRoute,
-    Condition,
-    OpRoute,
-    PatchRoute,
-    Platform,
-    PlatformRoutes,
-    ProbeResult,
-    ProbeRoute,
-    ProbeSpec,
-    StepSpec,
-)
-from flagos_runtime.resolver import detect, resolve, valid_order
+from flagos_runtime.plan import AliasRoute, Condition, OpRoute, PatchRoute, PlatformRoutes, ProbeRoute
+from flagos_runtime.records import Platform, ProbeResult, ProbeSpec, StepSpec
+from flagos_runtime.resolver import resolve, valid_order
 
 SOURCE = "this test"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from flagos_runtime.config.variables import FALSE_WORDS, TRUE_WORDS, VARIABLES, Kind, Variable, environment_page
 from flagos_runtime.diagnostics import Diagnostic
@@ -18,8 +18,7 @@ SIZE: Final = re.compile(r"([0-9]{1,18})\s*(?:([KMGT])(?:I?B)?)?", re.IGNORECASE
 UNITS: Final = MappingProxyType({"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40})
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(NamedTuple):
     """Values of the variables in `VARIABLES`, with a warning for each that was not understood.
 
     A getter raises ``LookupError`` for a name that is not declared, or is of another kind.

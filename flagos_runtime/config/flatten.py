@@ -21,15 +21,8 @@ from flagos_runtime.config.models import (
 )
 from flagos_runtime.config.patterns import canonical
 from flagos_runtime.config.source import Document, Steps
-from flagos_runtime.records import (
-    AliasRoute,
-    Capability,
-    Condition,
-    OpRoute,
-    PatchRoute,
-    PlatformRoutes,
-    ProbeRoute,
-)
+from flagos_runtime.plan import AliasRoute, Condition, OpRoute, PatchRoute, PlatformRoutes, ProbeRoute
+from flagos_runtime.records import Capability
 
 Record = TypeVar("Record")
 

@@ -16,7 +16,7 @@ from flagos_runtime.config.shape import validate
 from flagos_runtime.config.source import Document, Steps, read_document
 from flagos_runtime.diagnostics import Diagnostic
 from flagos_runtime.errors import ConfigError
-from flagos_runtime.records import RouteSet
+from flagos_runtime.plan import RouteSet
 
 VERSION: Final = 1
 #: Values whose plain dates and decimals are meant as they stand.

@@ -39,14 +39,23 @@ def installed_overloads() -> frozenset[str] | None:
     return frozenset(f"aten::{name}" for entry in entries for name in _names(entry)) | UNDECLARED
 
 
+def declarations_stamp() -> tuple[str, int, int] | None:
+    """Return what changes when another torch is installed: path, size and time of its declarations."""
+    file = _file()
+    return (str(file), file.stat().st_size, file.stat().st_mtime_ns) if file else None
+
+
 def _declarations() -> str | None:
+    file = _file()
+    return file.read_text(encoding="utf-8") if file else None
+
+
+def _file() -> Path | None:
     # torchgen is a top-level package of torch's own wheel, and finding it imports nothing
     found = find_spec("torchgen")
-    for folder in (found.submodule_search_locations or ()) if found else ():
-        file = Path(folder) / DECLARATIONS
-        if file.is_file():
-            return file.read_text(encoding="utf-8")
-    return None
+    folders = (found.submodule_search_locations or ()) if found else ()
+    files = (Path(folder) / DECLARATIONS for folder in folders)
+    return next((file for file in files if file.is_file()), None)
 
 
 def _names(entry: str) -> Iterator[str]:

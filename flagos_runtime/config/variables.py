@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 Kind = Literal["switch", "choice", "path", "integer", "text", "foreign"]
 
@@ -12,8 +11,7 @@ TRUE_WORDS: Final = ("1", "true", "on", "yes")
 FALSE_WORDS: Final = ("0", "false", "off", "no")
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(NamedTuple):
     """One variable.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from flagos_runtime.integration.aliases.apis import REFUSED, SAME, SAME_PRIVATE, EMULATED, api_table
+from flagos_runtime.integration.aliases.apis import EMULATED, REFUSED, SAME, SAME_PRIVATE, api_table
 from flagos_runtime.records import StepSpec
 
 _HERE: Final = "flagos_runtime.integration"
@@ -16,7 +16,9 @@ PROBES: Final = ("torch.cuda.is_available",)
 _MODULE: Final = "device:torch.flagos"
 
 
-def _device(what: str, target: str, installer: str, *after: str, reversible: bool = True, summary: str = "") -> StepSpec:
+def _device(
+    what: str, target: str, installer: str, *after: str, reversible: bool = True, summary: str = ""
+) -> StepSpec:
     return StepSpec(
         f"device:{what}", "device", target, f"{_HERE}.device.{installer}", after, reversible=reversible, summary=summary
     )
@@ -48,7 +50,12 @@ _DEVICE: Final = (
     _device("autocast", "dispatcher[AutocastPrivateUse1]", "provider:install_autocast"),
     _device("torch.flagos", "torch.flagos", "provider:install_module", "device:guard"),
     *(
-        _device(f"torch.accelerator.{name}", f"torch.accelerator.{name}", "provider:install_accelerator", "device:torch.flagos")
+        _device(
+            f"torch.accelerator.{name}",
+            f"torch.accelerator.{name}",
+            "provider:install_accelerator",
+            "device:torch.flagos",
+        )
         for name in _ACCELERATOR
     ),
     _device("torch.Tensor.flagos", "torch.Tensor.flagos", "methods:install_mover", "device:privateuse1"),
@@ -123,6 +130,13 @@ _COMPILE: Final = (
         summary="graphs of the device are compiled for the host",
     ),
     StepSpec(
+        "compile:streams",
+        "compile",
+        "torch._dynamo.variables.streams.SymbolicStreamState",
+        f"{_HERE}.device.tracing:install_streams",
+        summary="compiled code looks the current stream up where it asks for it",
+    ),
+    StepSpec(
         "compile:cuda/is_cuda",
         "compile",
         "torch._dynamo.variables.tensor.TensorVariable.method_attr_is_cuda",
@@ -142,7 +156,9 @@ def catalogue(patches: Iterable[StepSpec] = ()) -> tuple[StepSpec, ...]:
 def _last(earlier: tuple[str, ...]) -> tuple[StepSpec, ...]:
     """Return the steps that have to know every replacement."""
     return (
-        _cuda("torch.jit._builtins._builtin_table", "copies:install_builtins", *earlier, summary="TorchScript's builtins"),
+        _cuda(
+            "torch.jit._builtins._builtin_table", "copies:install_builtins", *earlier, summary="TorchScript's builtins"
+        ),
         _cuda("torch.utils._device._device_constructors", "copies:install_constructors", *earlier),
         _cuda("sys.modules", "copies:install", *earlier, summary="names that modules copied with `from torch import`"),
     )

@@ -31,9 +31,9 @@ def on_import(context: Context, name: str, install: Callable[[], None]) -> None:
         install()
         return
     # imported here: hosts without a platform must not pay for it
-    from wrapt.importer import when_imported
+    from wrapt import when_imported
 
-    @when_imported(name)  # type: ignore[untyped-decorator, unused-ignore]
+    @when_imported(name)
     def later(module: object) -> None:
         if context.live.on:
             install()
@@ -70,7 +70,7 @@ def install_is_cuda(context: Context, step: StepSpec) -> None:
         def method_attr_is_cuda(self: Any, tx: Any) -> Any:
             if context.live.on and self.device is not None and self.device.type == canonical:
                 builder: Any = sys.modules["torch._dynamo.variables.base"]
-                return builder.VariableTracker.build(tx, True)  # noqa: FBT003 - the value that is traced
+                return builder.VariableTracker.build(tx, True)
             return stock(self, tx)
 
         context.ledger.install(owner, name, method_attr_is_cuda, by=step.id)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from flagos_runtime.ledger import Ledger, locate
-from flagos_runtime.records import ProbeStatus
+from flagos_runtime.plan import ProbeStatus
 
 log = logging.getLogger(__name__)
 

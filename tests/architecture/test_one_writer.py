@@ -18,6 +18,9 @@ INTEGRATION = "flagos_runtime/integration/"
 MAY_REACH_INTEGRATION = (
     "flagos_runtime/activation.py",
     "flagos_runtime/explanation.py",
+    "flagos_runtime/facts.py",
+    "flagos_runtime/preview.py",
+    "flagos_runtime/statuses.py",
     "flagos_runtime/survey/",
     "flagos_runtime/tune/",
 )

@@ -11,7 +11,8 @@ import pytest
 from flagos_runtime.config.loader import bundled_routes, find_routes, load_routes
 from flagos_runtime.config.patterns import pattern_problem
 from flagos_runtime.errors import ConfigError
-from flagos_runtime.records import AliasRoute, Capability, Condition, OpRoute, PatchRoute, ProbeRoute
+from flagos_runtime.plan import AliasRoute, Condition, OpRoute, PatchRoute, ProbeRoute
+from flagos_runtime.records import Capability
 
 DESIGN = """\
 version: 1

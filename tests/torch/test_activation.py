@@ -215,7 +215,8 @@ def test_second_activation_changes_nothing(run_python, expect_rc) -> None:
     code = """
         import importlib, sys, warnings
         import flagos_runtime, torch
-        names = lambda: (torch.device, torch.Tensor.cuda, torch.Tensor.to, torch.zeros, torch.cuda.is_available, torch.load)
+        names = lambda: (torch.device, torch.Tensor.cuda, torch.Tensor.to, torch.zeros, torch.cuda.is_available,
+                         torch.load)
         before = names()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -319,7 +320,7 @@ def test_torch_trains_on_the_cpu_after_deactivation(run_python, expect_rc) -> No
 
 
 def test_original_and_asking_torch_give_torchs_own_answer(run_python, expect_rc) -> None:
-    """Libraries get the original by name, and inside the block also after an exception; other threads are not affected."""
+    """Libraries get the original by name, and inside the block also after an exception; other threads do not."""
     code = """
         import threading
         import flagos_runtime, torch
@@ -345,7 +346,8 @@ def test_excluded_api_stays_stock(run_python, expect_rc, tmp_path) -> None:
     routes.write_text(text)
     code = """
         import flagos_runtime, torch
-        print(flagos_runtime.original("torch.cuda.memory_stats") is torch.cuda.memory_stats, torch.zeros(1).cuda().device)
+        print(flagos_runtime.original("torch.cuda.memory_stats") is torch.cuda.memory_stats,
+              torch.zeros(1).cuda().device)
         print([d.state for d in flagos_runtime.status().decisions if d.target == "torch.cuda.memory_stats"])
     """
 

@@ -11,7 +11,9 @@ SIM = {"FLAGOS_PLATFORM": "sim"}
 
 def test_every_public_name_has_a_row(run_python, expect_rc) -> None:
     """No public name of torch.cuda is missing, and none has two rows."""
-    code = "import json, torch; print(json.dumps(['torch.cuda.' + n for n in dir(torch.cuda) if not n.startswith('_')]))"
+    code = (
+        "import json, torch; print(json.dumps(['torch.cuda.' + n for n in dir(torch.cuda) if not n.startswith('_')]))"
+    )
     public = json.loads(expect_rc(run_python(code)))
     names = [row.name for row in api_table()]
 

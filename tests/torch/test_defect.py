@@ -118,7 +118,8 @@ GUARD = """
     from dataclasses import replace
     os.environ["FLAGOS_RUNTIME"] = "off"
     import flagos_runtime
-    from flagos_runtime import activation, preview as previews
+    from flagos_runtime import activation
+    from flagos_runtime.preview import preview_of
     from flagos_runtime.integration import torch_probes
     os.environ["FLAGOS_RUNTIME"] = "on"
 
@@ -127,7 +128,7 @@ GUARD = """
     activation._install(replace(preview, plan=replace(preview.plan, steps=tuple(early))), early)
     conditions = ("torch.cuda.is_available",)
     answers = torch_probes.answers_of(conditions, ORACLE)
-    resolved = previews.resolved(preview, flagos_runtime.original, answers)
+    resolved = preview_of(preview.facts, flagos_runtime.original, answers)
     late = [step for step in resolved.plan.steps if step.kind == "alias"]
     activation._install(resolved, late)
 """

@@ -15,7 +15,7 @@ def answer(run_python, expect_rc, code, **env):
 
 
 def test_training_equals_the_cpu(run_python, expect_rc) -> None:
-    """Ten steps of Adam on a small net give the CPU's parameters."""
+    """Ten steps of SGD with momentum on a small net give the CPU's parameters."""
     code = """
     def train(device):
         torch.manual_seed(0)
@@ -24,7 +24,7 @@ def test_training_equals_the_cpu(run_python, expect_rc) -> None:
             torch.nn.Linear(108, 8), torch.nn.LayerNorm(8), torch.nn.Linear(8, 2))
         x, y = torch.randn(4, 1, 8, 8), torch.tensor([0, 1, 1, 0])
         net.to(device); x, y = x.to(device), y.to(device)
-        optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=1e-2, momentum=0.9)
         for _ in range(10):
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(net(x), y).backward()
@@ -225,7 +225,8 @@ def test_compiled_model_equals_eager(run_python, expect_rc) -> None:
     """torch.compile with the default backend gives the values and gradients of eager, on the device."""
     code = """
     torch.manual_seed(0)
-    net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.GELU(), torch.nn.LayerNorm(8), torch.nn.Linear(8, 1)).cuda()
+    nn = torch.nn
+    net = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 1)).cuda()
     x = torch.randn(5, 4, device="cuda")
     eager = net(x); eager.sum().backward(); wanted = [p.grad.clone() for p in net.parameters()]
     net.zero_grad()

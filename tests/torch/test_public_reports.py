@@ -188,7 +188,8 @@ FACTS = {
     # https://github.com/MooreThreads/torchada/pull/14
     "every spelling of a device keeps its index": """
         D = torch.device
-        forms = {D("cuda:1"), D("cuda", 1), D("cuda", index=1), D(type="cuda", index=1), D(D("cuda:1")), D(device="cuda:1")}
+        forms = {D("cuda:1"), D("cuda", 1), D("cuda", index=1), D(type="cuda", index=1), D(D("cuda:1")),
+                 D(device="cuda:1")}
         assert [(d.type, d.index) for d in forms] == [("flagos", 1)]
         assert D("cuda").index is None and D(type="cuda").index is None and D("cuda") != D("cuda:0")
         assert D("cpu", 0).index == 0 and D("meta").type == "meta" and str(D("cuda:1")) == "flagos:1"
@@ -213,17 +214,20 @@ FACTS = {
     "every factory that takes a device": """
         x, L = torch.ones(2), torch.nn.Linear
         made = [x.new_zeros(2, device="cuda"), x.new_tensor([1.0], device="cuda"), x.new_full((2,), 1.0, device="cuda"),
-                torch.fft.fftfreq(4, device="cuda"), torch.hann_window(4, device="cuda"), torch.asarray([1.0], device="cuda"),
-                torch.signal.windows.cosine(4, device="cuda"), torch.tril_indices(3, 3, device="cuda"),
+                torch.fft.fftfreq(4, device="cuda"), torch.hann_window(4, device="cuda"),
+                torch.asarray([1.0], device="cuda"), torch.signal.windows.cosine(4, device="cuda"),
+                torch.tril_indices(3, 3, device="cuda"),
                 torch.empty_permuted((2, 3), (0, 1), device="cuda"), torch.scalar_tensor(1.0, device="cuda"),
                 torch.empty_strided((2,), (1,), device="cuda"), torch.logspace(0, 1, 3, device="cuda"),
                 L(2, 2, device="cuda").weight, L(2, 2).to_empty(device="cuda").weight,
                 L(2, 2, device=torch.device("cuda")).bias, x.to("cuda", torch.float64),
-                x.to(torch.float64).to(device="cuda", dtype=torch.float32), x.to(x.cuda()), torch.nn.Parameter(x).cuda(),
+                x.to(torch.float64).to(device="cuda", dtype=torch.float32), x.to(x.cuda()),
+                torch.nn.Parameter(x).cuda(),
                 torch.nn.utils.rnn.pack_sequence([x]).to("cuda").data, torch.normal(0.0, 1.0, (2,), device="cuda"),
                 torch.full_like(x, 3.0, device="cuda"), torch.randint(3, (2,), device="cuda"),
-                torch.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (2,)).to_dense().cuda(), x.type("torch.cuda.DoubleTensor"),
-                torch.cuda.FloatTensor([1, 2]), torch.randperm(4, device="cuda"), torch.eye(2, device="cuda")]
+                torch.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (2,), check_invariants=True).to_dense().cuda(),
+                x.type("torch.cuda.DoubleTensor"), torch.cuda.FloatTensor([1, 2]),
+                torch.randperm(4, device="cuda"), torch.eye(2, device="cuda")]
         bad = [i for i, t in enumerate(made) if t.device.type != "flagos"]
         assert not bad, bad
         assert isinstance(made[-3], torch.cuda.FloatTensor) and not isinstance(x, torch.cuda.FloatTensor)
@@ -250,7 +254,8 @@ FACTS = {
     # https://github.com/flagos-ai/Torch-FL/issues/318
     "every spelling of a device as a query's argument": """
         x = torch.ones(1, device="cuda")
-        forms = [torch.cuda.device(0), 0, "cuda", "cuda:0", torch.device("cuda"), torch.device("cuda", 0), x.device, None]
+        forms = [torch.cuda.device(0), 0, "cuda", "cuda:0", torch.device("cuda"), torch.device("cuda", 0), x.device,
+                 None]
         for query in (torch.cuda.get_device_capability, torch.cuda.get_device_name, torch.cuda.memory_allocated,
                       torch.cuda.get_device_properties):
             assert len({str(query(form)) for form in forms}) == 1, query
@@ -300,7 +305,8 @@ FACTS = {
     "is_cuda is true on the device, eager and traced": """
         x, c = torch.ones(2, device="cuda"), torch.ones(2)
         assert x.device == torch.device("cuda:0") and x.device in {torch.device("cuda", 0)}
-        assert x.is_cuda and not c.is_cuda and torch.nn.Parameter(x).is_cuda and not torch.ones(1, device="meta").is_cuda
+        assert x.is_cuda and not c.is_cuda and torch.nn.Parameter(x).is_cuda
+        assert not torch.ones(1, device="meta").is_cuda
         f = torch.compile(lambda t: t + (1 if t.is_cuda else 2), backend="eager", fullgraph=True)
         assert f(x).tolist() == [2.0, 2.0] and f(c).tolist() == [3.0, 3.0]
         assert not x.is_cpu and x.get_device() == 0 and x.untyped_storage().device == x.device
@@ -308,8 +314,8 @@ FACTS = {
     # https://github.com/MooreThreads/torchada/pull/4
     "submodules of torch.cuda stay modules": """
         import importlib, sys, types
-        for n in ("amp", "amp.grad_scaler", "amp.autocast_mode", "memory", "random", "streams", "graphs", "nvtx", "nccl",
-                  "profiler", "comm"):
+        for n in ("amp", "amp.grad_scaler", "amp.autocast_mode", "memory", "random", "streams", "graphs", "nvtx",
+                  "nccl", "profiler", "comm"):
             m = importlib.import_module("torch.cuda." + n)
             assert isinstance(m, types.ModuleType) and sys.modules["torch.cuda." + n] is m, n
         from torch.cuda import _get_device_index, _lazy_call, amp, CUDAGraph, FloatTensor, OutOfMemoryError, Stream
@@ -477,8 +483,8 @@ def test_checkpoint_written_on_cuda_loads(run_python, expect_rc, tmp_path) -> No
     reader = f"""
         import flagos_runtime, torch
         def load(**kw): return torch.load({file!r}, weights_only=True, **kw)["w"]
-        for kw in ({{}}, {{"map_location": "cuda"}}, {{"map_location": "cuda:0"}}, {{"map_location": torch.device("cuda")}},
-                   {{"mmap": True}}):
+        for kw in ({{}}, {{"map_location": "cuda"}}, {{"map_location": "cuda:0"}},
+                   {{"map_location": torch.device("cuda")}}, {{"mmap": True}}):
             assert load(**kw).device == torch.device("cuda:0") and load(**kw).tolist() == [0.0, 1.0, 2.0], kw
         keep = lambda s, loc: s if loc == "cuda:0" else None
         for m in ("cpu", torch.device("cpu"), {{"cuda:0": "cpu"}}, keep):

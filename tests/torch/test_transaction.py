@@ -82,10 +82,14 @@ def test_first_round_leaves_stock_torch_but_for_the_one_way_steps(run_python, ex
 
     names, state, irreversible, codes = outcome(run_python, expect_rc, code)
 
-    assert names == []
+    assert names == ["('torch', 'flagos')", "modules"]
     assert state == "inactive"
-    assert irreversible == ["torch._C._get_privateuse1_backend_name", "c10.DeviceGuardImpl[PrivateUse1]"]
-    assert codes == ["FR503", "FR503"]
+    assert irreversible == [
+        "torch._C._get_privateuse1_backend_name",
+        "torch.flagos",
+        "c10.DeviceGuardImpl[PrivateUse1]",
+    ]
+    assert codes == ["FR503"] * 3
 
 
 def test_each_step_in_turn_may_fail(run_python, expect_rc) -> None:

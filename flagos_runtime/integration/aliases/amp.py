@@ -73,7 +73,10 @@ def install_gpu_dtype(context: Context, step: StepSpec) -> None:
 
 
 def install_cuda_custom(context: Context, step: StepSpec) -> None:
-    """Let ``torch.cuda.amp.custom_fwd`` and ``custom_bwd``, which hold torch's own by value, use what stands there now."""
+    """Let ``torch.cuda.amp.custom_fwd`` and ``custom_bwd`` use what stands in ``torch.amp`` now.
+
+    They hold torch's own functions by value.
+    """
     owner, name = locate(step.target)
     stock, names = getattr(owner, name), context.names(step)
 

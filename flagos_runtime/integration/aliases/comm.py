@@ -10,7 +10,7 @@ import torch
 from flagos_runtime.ledger import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from flagos_runtime.integration.aliases.names import Names
     from flagos_runtime.integration.context import Context
@@ -31,14 +31,20 @@ def install(context: Context, step: StepSpec) -> None:
 
 
 def _place(names: Names, device: Any) -> torch.device:
-    return names.of_index(device) if isinstance(device, int) else names.device(torch.device(device))  # type: ignore[no-any-return]
+    return names.of_index(device) if isinstance(device, int) else names.device(torch.device(device))
 
 
 def _broadcast(
-    names: Names, tensor: torch.Tensor, devices: Sequence[Any] | None = None, *, out: Sequence[torch.Tensor] | None = None
+    names: Names,
+    tensor: torch.Tensor,
+    devices: Sequence[Any] | None = None,
+    *,
+    out: Sequence[torch.Tensor] | None = None,
 ) -> tuple[torch.Tensor, ...]:
     if (devices is None) == (out is None):
-        raise RuntimeError(f"Exactly one of 'devices' and 'out' must be specified, but got devices={devices} and out={out}")
+        raise RuntimeError(
+            f"Exactly one of 'devices' and 'out' must be specified, but got devices={devices} and out={out}"
+        )
     if out is not None:
         return tuple(target.copy_(tensor) for target in out)
     return tuple(tensor.to(_place(names, device)) for device in devices or ())
@@ -82,7 +88,7 @@ def _gather(
     return torch.cat([tensor.to(place) for tensor in tensors], dim)
 
 
-_PORTABLE = {
+_PORTABLE: dict[str, Callable[..., Any]] = {
     "broadcast": _broadcast,
     "broadcast_coalesced": _broadcast_coalesced,
     "scatter": _scatter,

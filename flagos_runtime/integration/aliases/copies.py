@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import logging
 import sys
-from importlib import import_module
 from collections.abc import Iterator, MutableMapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -42,7 +42,10 @@ def install_builtins(context: Context, step: StepSpec) -> None:
 
 
 def install_constructors(context: Context, step: StepSpec) -> None:
-    """Let ``with torch.device(...)`` know the originals of replaced factories, which still call it under their own identity."""
+    """Let ``with torch.device(...)`` know the originals of replaced factories.
+
+    Those still call it under their own identity.
+    """
     module: Any = import_module("torch.utils._device")
     stock, originals = module._device_constructors, {old for old, _ in context.ledger.replacements() if callable(old)}
 

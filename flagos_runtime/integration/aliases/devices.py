@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class _DeviceMeta(type):
     """Make the class equal to the C type that it stands for.
 
-    The C type allows no subclass, and tables all over torch (schema inference, Dynamo's constants, FX's types) are keyed
-    by it. With equality and hash shared, both find the same entry whichever of the two a table was built with.
+    The C type allows no subclass, and tables all over torch (schema inference, Dynamo's constants, FX's types) are
+    keyed by it. With equality and hash shared, both find the same entry whichever of the two a table was built with.
     """
 
     def __instancecheck__(cls, instance: object) -> bool:
@@ -43,8 +43,7 @@ def device_class(names: Names) -> type:
     """Return the class for ``torch.device``."""
 
     def new(cls: type, *args: Any, **kwargs: Any) -> torch.device:
-        device = STOCK_DEVICE(*args, **kwargs)
-        return names.device(device)  # type: ignore[no-any-return]
+        return names.device(STOCK_DEVICE(*args, **kwargs))
 
     body = {"__new__": new, "__doc__": STOCK_DEVICE.__doc__, "__module__": "torch", "__qualname__": "device"}
     return _DeviceMeta("device", (), body)

@@ -23,20 +23,25 @@ _TORCHS_OWN = frozenset({"_", "_native", "aten", "inductor", "prim", "prims", "q
 def install(context: Context, step: StepSpec) -> None:
     """Let ``Library.impl`` for the CUDA key register for the canonical device's key too.
 
-    A kernel that somebody registers for that key itself goes before: it comes later and replaces the mirrored one, or it
-    is there already and none is mirrored.
+    A kernel that somebody registers for that key itself goes before: it comes later and replaces the mirrored one, or
+    it is there already and none is mirrored.
     """
     stock, live, key = torch.library.Library.impl, context.live, context.dispatch_key
     mirror = Mirror(context.ledger, by=step.id)
 
     @functools.wraps(stock)
     def impl(self: Any, op_name: Any, fn: Any, dispatch_key: str = "", **kwargs: Any) -> Any:
+        wanted, name = dispatch_key or self.dispatch_key, _qualified(self, op_name)
+        if wanted in {key, f"Autograd{key}"}:
+            mirror.release(name, wanted)
         result = stock(self, op_name, fn, dispatch_key, **kwargs)
-        wanted = dispatch_key or self.dispatch_key
         if live.on and wanted in _MIRRORED and self.ns not in _TORCHS_OWN:
-            name = op_name.name() if isinstance(op_name, torch._ops.OpOverload) else str(op_name)
-            qualified = name if "::" in name else f"{self.ns}::{name}"
-            mirror.register(self, qualified, _MIRRORED[wanted] + key, fn, with_keyset=kwargs.get("with_keyset", False))
+            mirror.register(self, name, _MIRRORED[wanted] + key, fn, with_keyset=kwargs.get("with_keyset", False))
         return result
 
     context.ledger.install(torch.library.Library, "impl", impl, by=step.id)
+
+
+def _qualified(library: Any, op_name: Any) -> str:
+    name = op_name.name() if isinstance(op_name, torch._ops.OpOverload) else str(op_name)
+    return name if "::" in name else f"{library.ns}::{name}"

@@ -71,23 +71,29 @@ def _refusing_class(stock: type, text: str) -> type:
     def new(cls: type, *args: object, **kwargs: object) -> NoReturn:
         raise RefusedError(text)
 
-    body = {"__new__": new, "__doc__": stock.__doc__, "__module__": stock.__module__, "__qualname__": stock.__qualname__}
+    body = {
+        "__new__": new,
+        "__doc__": stock.__doc__,
+        "__module__": stock.__module__,
+        "__qualname__": stock.__qualname__,
+    }
     return type(stock.__name__, (), body)
 
 
 def install_is_available(context: Context, step: StepSpec) -> None:
     """Redirect the live probe to the device module, and keep torch's own where ecosystem code looks for it."""
     owner, name = locate(step.target)
-    stock, redirected = context.ledger.original(owner, name), getattr(context.device_module, name)
+    stock: Any = context.ledger.original(owner, name)
+    redirected = getattr(context.device_module, name)
     asking, live = context.asking, context.live
 
-    @functools.wraps(stock)  # type: ignore[arg-type] # a probe is callable
+    @functools.wraps(stock)
     def probe() -> bool:
         own = asking.get() or not live.on
-        return stock() if own else redirected()  # type: ignore[operator, no-any-return]
+        return stock() if own else redirected()
 
     # Dynamo may take the answer as a constant: it cannot change while an activation lasts
-    probe._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    probe._dynamo_marked_constant = True  # type: ignore[attr-defined] # functions take any attribute
     context.ledger.install(owner, name, probe, by=step.id)
     context.ledger.install(owner, f"_flagos_original_{name}", stock, by=step.id)
 
@@ -104,7 +110,11 @@ def _tensor_type(name: str, host_type: Callable[..., torch.Tensor], names: Names
 
     class TensorType(type):
         def __instancecheck__(cls, instance: object) -> bool:
-            return isinstance(instance, torch.Tensor) and instance.dtype is dtype and instance.device.type == names.canonical
+            return (
+                isinstance(instance, torch.Tensor)
+                and instance.dtype is dtype
+                and instance.device.type == names.canonical
+            )
 
     def new(cls: type, *args: Any, **kwargs: Any) -> torch.Tensor:
         return host_type(*args, **kwargs).to(names.of_index(None))

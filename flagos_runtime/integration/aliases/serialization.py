@@ -19,7 +19,7 @@ _PRIORITY = 9.5
 def install(context: Context, step: StepSpec) -> None:
     """Put a package for CUDA's tags before torch's own."""
     package = (_PRIORITY, _no_tag, _deserializer(context.names(step)))
-    registry = torch.serialization._package_registry
+    registry: Any = torch.serialization._package_registry  # a list of rows, whose type is invariant
     context.ledger.insert(registry, 0, package, by=step.id, label="torch.serialization._package_registry")
 
 

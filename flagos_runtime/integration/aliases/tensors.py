@@ -59,7 +59,7 @@ def _mover(stock: Any, names: Names) -> Any:
         memory_format: torch.memory_format = torch.preserve_format,
     ) -> torch.Tensor:
         if not names.live.on:
-            return stock(self, device, non_blocking, memory_format=memory_format)  # type: ignore[no-any-return]
+            return stock(self, device, non_blocking, memory_format=memory_format)
         return self.to(_own_kind(names, device), non_blocking=non_blocking, memory_format=memory_format)
 
     return cuda

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -20,7 +21,9 @@ class DeviceGenerator(torch._C.Generator):
     _index: int
 
     def __new__(cls, index: int) -> DeviceGenerator:
-        generator = super().__new__(cls, "cpu")
+        """Make the generator by which board *index* is known."""
+        new: Any = super().__new__  # torch's stubs know no `_cdata` and only `__init__`
+        generator = new(cls, "cpu")
         generator._index = index
         BOARDS.generators_by_address[generator._cdata] = generator
         return generator
@@ -29,11 +32,11 @@ class DeviceGenerator(torch._C.Generator):
         """Make a generator for board *index*."""
 
     @property
-    def device(self) -> torch.device:  # type: ignore[override]
+    def device(self) -> torch.device:  # type: ignore[override] # an attribute in torch's stubs
         """Return the board's device, with its index."""
         return torch._C.device(DEVICE_TYPE, self._index)
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __reduce__(self) -> Any:
         return _restored_generator, (self._index, self.get_state())
 
     def __deepcopy__(self, memo: dict[int, object]) -> DeviceGenerator:

@@ -16,12 +16,12 @@ from flagos_runtime.integration.device.boards import BOARDS
 _DEVICE_TYPE_OFFSET = ctypes.sizeof(ctypes.c_void_p)
 _KDL_CPU, _KDL_EXT_DEV = 1, 12
 
-_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_pointer.restype = ctypes.c_void_p
-_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
 _two_ints = ctypes.c_int32 * 2
-_to_capsule = torch._C._to_dlpack  # type: ignore[attr-defined]
-_from_capsule = torch._C._from_dlpack  # type: ignore[attr-defined]
+_to_capsule = torch._C._to_dlpack
+_from_capsule = torch._C._from_dlpack
 
 
 def _carry(tensor: torch.Tensor, device_type: int, index: int) -> torch.Tensor:
@@ -56,7 +56,7 @@ def shared(host: torch.Tensor, index: int) -> torch.Tensor:
 
 
 def _lazy_bits(tensor: torch.Tensor) -> torch.Tensor:
-    """Carry the raw memory and set the conjugate and negative bits again on the other side; DLPack has no word for them."""
+    """Carry the raw memory and set the conjugate and negative bits again: DLPack has no word for them."""
     raw = tensor.detach()
     conj, neg = raw.is_conj(), raw.is_neg()
     raw = torch._conj(raw) if conj else raw

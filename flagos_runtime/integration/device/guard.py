@@ -11,15 +11,12 @@ from __future__ import annotations
 import ctypes
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import torch
 
 from flagos_runtime.errors import ActivationError
 from flagos_runtime.integration.device.boards import BOARDS, DEVICE_TYPE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _PRIVATE_USE1 = 20  # c10::DeviceType::PrivateUse1, c10/core/DeviceType.h
 _REGISTRY = "_ZN3c104impl26device_guard_impl_registryE"
@@ -51,7 +48,7 @@ class _Hooks(torch._C._acc.PrivateUse1Hooks):
 
 
 class _Guard(torch._C._acc.DeviceGuard):
-    def type_(self) -> object:  # type: ignore[override]
+    def type_(self) -> object:  # type: ignore[override] # the stubs want torch's enum
         return torch._C._autograd.DeviceType.PrivateUse1
 
 
@@ -59,7 +56,7 @@ def register(count: int) -> None:
     """Register hooks and guard; a second call finds them there and changes nothing.
 
     Raises:
-        ActivationError: another backend has registered its own, or more devices were asked for than torch can be told of.
+        ActivationError: another backend has registered its own, or torch cannot be told of so many devices.
     """
     hooked = torch._C._acc.register_python_privateuseone_hook(_HOOKS)
     guarded = torch._C._acc.register_python_privateuseone_device_guard(_Guard())
@@ -73,11 +70,15 @@ def _replace_methods(count: int) -> None:
     slots = _slots()
     if slots is None:
         if count > 1:
-            raise ActivationError(f"FLAGOS_SIM_DEVICES={count} needs the header '{_HEADER}' of torch, which is not installed")
+            raise ActivationError(
+                f"FLAGOS_SIM_DEVICES={count} needs the header '{_HEADER}' of torch, which is not installed"
+            )
         return
     library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libc10.so"))
     registry = (ctypes.c_void_p * (_PRIVATE_USE1 + 1)).in_dll(library, _REGISTRY)
-    guard = ctypes.c_void_p.from_address(registry[_PRIVATE_USE1])
+    # never null: `register` has just filled the slot
+    address: Any = registry[_PRIVATE_USE1]
+    guard: Any = ctypes.c_void_p.from_address(address)
     # two words before the table, offset to top and type information, and a second slot of the destructor belong to it
     # (Itanium C++ ABI)
     layout = ctypes.c_void_p * (len(slots) + 3)
@@ -134,7 +135,7 @@ def _count(this: int) -> int:
 # C++ keeps pointers to all of these for as long as the process lives
 _HOOKS = _Hooks()
 _TABLE: list[object] = []
-_METHODS: dict[str, Callable[..., object]] = {
+_METHODS: dict[str, Any] = {
     "exchangeDevice": _EXCHANGE(_exchange),
     "getDevice": _GET(_get),
     "setDevice": _SET(_set),

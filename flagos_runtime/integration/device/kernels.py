@@ -167,8 +167,10 @@ class _Call:
             known = self._originals.get(id(result))
             return known[1] if known is not None else boxed(result, self.index if self.index >= 0 else BOARDS.current())
         if isinstance(result, (list, tuple)):
-            return type(result)(self.back(item) for item in result) if type(result) in {list, tuple} else tuple(
-                self.back(item) for item in result
+            return (
+                type(result)(self.back(item) for item in result)
+                if type(result) in {list, tuple}
+                else tuple(self.back(item) for item in result)
             )
         return result
 

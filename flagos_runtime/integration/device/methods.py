@@ -12,9 +12,8 @@ from flagos_runtime.integration.device.boxing import boxed
 from flagos_runtime.integration.device.random import index_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from flagos_runtime.integration.aliases.names import Live
     from flagos_runtime.integration.context import Context
     from flagos_runtime.records import StepSpec
 
@@ -42,7 +41,7 @@ def install_module_mover(context: Context, step: StepSpec) -> None:
 
     def flagos(self: torch.nn.Module, device: Any = None) -> torch.nn.Module:
         """Move all parameters and buffers to the device and return the module."""
-        return self._apply(lambda tensor: tensor.flagos(device))  # type: ignore[attr-defined, no-any-return]
+        return self._apply(lambda tensor: tensor.flagos(device))
 
     context.ledger.install(torch.nn.Module, DEVICE_TYPE, flagos, by=step.id)
 
@@ -59,8 +58,8 @@ def install_apply(context: Context, step: StepSpec) -> None:
     @functools.wraps(stock)
     def _apply(self: torch.nn.Module, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Any:  # noqa: FBT001, FBT002
         if not live.on:
-            return stock(self, fn, recurse)  # type: ignore[call-arg]
-        return stock(self, _Moves(self, fn, recurse=recurse), recurse)  # type: ignore[call-arg]
+            return stock(self, fn, recurse)
+        return stock(self, _Moves(self, fn, recurse=recurse), recurse)
 
     context.ledger.install(torch.nn.Module, "_apply", _apply, by=step.id)
 
@@ -69,7 +68,7 @@ class _Moves:
     """One conversion of a module: parameters that change sides are swapped in place before torch looks at them."""
 
     def __init__(self, module: torch.nn.Module, fn: Callable[[torch.Tensor], torch.Tensor], *, recurse: bool) -> None:
-        self._fn = fn._fn if isinstance(fn, _Moves) else fn
+        self._fn: Callable[[torch.Tensor], torch.Tensor] = fn._fn if isinstance(fn, _Moves) else fn
         self._shared: dict[int, torch.nn.Parameter] = fn._shared if isinstance(fn, _Moves) else {}
         if not isinstance(fn, _Moves):
             for owner in module.modules() if recurse else (module,):
@@ -102,12 +101,8 @@ class _Moves:
         except RuntimeError:
             # a live graph or a weak reference holds the old tensor: a new parameter, shared by all who shared the old
             self._shared[id(parameter)] = self._shared[id(fresh)] = fresh
-            _KEEP.setdefault("", [])
             return fresh
         return parameter
-
-
-_KEEP: dict[str, list[object]] = {}
 
 
 def _changes_sides(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -146,7 +141,8 @@ def install_generator(context: Context, step: StepSpec) -> None:
 
 def install_storage(context: Context, step: StepSpec) -> None:
     """Let ``torch.UntypedStorage`` take memory of the device: the device has no C++ allocator that torch could ask."""
-    stock, live = torch.UntypedStorage.__new__, context.live
+    stock: Any = torch.UntypedStorage.__new__  # the stubs leave out `device`
+    live = context.live
 
     def new(cls: type, *args: Any, device: Any = None, **kwargs: Any) -> Any:
         wanted = torch.device(device) if device is not None else None
@@ -159,5 +155,9 @@ def install_storage(context: Context, step: StepSpec) -> None:
 
 def _storage(args: tuple[Any, ...], index: int) -> torch.UntypedStorage:
     size = args[0] if args and isinstance(args[0], int) else None
-    host = torch.empty(size or 0, dtype=torch.uint8) if not args or size is not None else torch.tensor(args[0], dtype=torch.uint8)
+    host = (
+        torch.empty(size or 0, dtype=torch.uint8)
+        if not args or size is not None
+        else torch.tensor(args[0], dtype=torch.uint8)
+    )
     return boxed(host, BOARDS.checked(index)).untyped_storage()

@@ -13,7 +13,7 @@ from flagos_runtime.integration.device.boards import BOARDS, DEVICE_TYPE
 from flagos_runtime.integration.device.random import index_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 class device:  # noqa: N801 - the name that torch.cuda gives it
@@ -26,7 +26,9 @@ class device:  # noqa: N801 - the name that torch.cuda gives it
     def __enter__(self) -> None:
         self.prev_idx = _exchange_device(self.idx)
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.idx = _maybe_exchange_device(self.prev_idx)
 
 
@@ -67,8 +69,8 @@ def _lazy_init() -> None:
     """Get the device ready for use; it always is."""
 
 
-def _lazy_call(callable: object, **_: object) -> None:  # noqa: A002 - torch's signature
-    callable()  # type: ignore[operator]
+def _lazy_call(callable: Callable[[], object], **_: object) -> None:  # noqa: A002 - torch's signature
+    callable()
 
 
 def _is_in_bad_fork() -> bool:
@@ -76,8 +78,8 @@ def _is_in_bad_fork() -> bool:
 
 
 def _get_device_index(device: object, optional: bool = False, allow_cpu: bool = False) -> int:  # noqa: FBT001, FBT002
-    if allow_cpu and (named := str(device)) == "cpu":
-        return -1 if named else 0
+    if allow_cpu and str(device) == "cpu":
+        return -1
     return index_of(device, optional=optional)
 
 
@@ -109,7 +111,7 @@ def synchronize(device: object = None) -> None:
 
 def get_device_name(device: object = None) -> str:
     """Return the name of the board."""
-    return get_device_properties(device).name  # type: ignore[no-any-return]
+    return get_device_properties(device).name
 
 
 def get_device_capability(device: object = None) -> tuple[int, int]:
@@ -198,6 +200,22 @@ def get_amp_supported_dtype() -> Sequence[torch.dtype]:
     return [torch.float16, torch.bfloat16]
 
 
+def dormant_module() -> ModuleType:
+    """Return what stands at ``torch.flagos`` while the runtime is off.
+
+    Torch asks the module of the accelerator that PrivateUse1 names, and the name outlives deactivation.
+    """
+    module = ModuleType(f"torch.{DEVICE_TYPE}", "The flagos device, which is off (flagos_runtime.activate()).")
+    module.__dict__.update(
+        is_available=lambda: False,
+        is_initialized=lambda: False,
+        device_count=lambda: 0,
+        manual_seed_all=lambda seed: None,
+        _is_in_bad_fork=lambda: False,
+    )
+    return module
+
+
 def build_module() -> ModuleType:
     """Return a fresh module for ``torch.flagos`` with everything that this package publishes under it."""
     module = ModuleType(f"torch.{DEVICE_TYPE}", "The flagos device (docs/architecture.md).")
@@ -220,5 +238,5 @@ def _published(part: ModuleType) -> dict[str, object]:
 _PRIVATE = frozenset({
     "_exchange_device", "_get_device_index", "_is_in_bad_fork", "_lazy_call", "_lazy_init", "_maybe_exchange_device",
 })  # fmt: skip
-_HELPERS = frozenset({"build_module", "drawing", "index_of"})
+_HELPERS = frozenset({"build_module", "dormant_module", "drawing", "index_of", "lent_state"})
 _PARTS = (memory, random, streams, sys.modules[__name__])

@@ -11,7 +11,7 @@ import torch
 from flagos_runtime.errors import ActivationError
 from flagos_runtime.integration.device import guard, kernels, storage
 from flagos_runtime.integration.device.boards import BOARDS, DEVICE_TYPE
-from flagos_runtime.integration.device.module import build_module
+from flagos_runtime.integration.device.module import build_module, dormant_module
 from flagos_runtime.integration.routing.library import fall_through, register_kernels
 from flagos_runtime.ledger import locate
 
@@ -34,11 +34,17 @@ def install_name(context: Context, step: StepSpec) -> None:
         )
     torch.utils.rename_privateuse1_backend(DEVICE_TYPE)
     context.ledger.one_way(step.target)
+    if not hasattr(torch, DEVICE_TYPE):
+        torch._register_device_module(DEVICE_TYPE, dormant_module())
+        context.ledger.one_way(f"torch.{DEVICE_TYPE}")
 
 
 def install_guard(context: Context, step: StepSpec) -> None:
     """Power the boards on and register hooks and device guard."""
-    count, capacity = context.environment.integer("FLAGOS_SIM_DEVICES"), context.environment.integer("FLAGOS_SIM_MEMORY")
+    count, capacity = (
+        context.environment.integer("FLAGOS_SIM_DEVICES"),
+        context.environment.integer("FLAGOS_SIM_MEMORY"),
+    )
     BOARDS.power_on(count, capacity)
     guard.register(count)
     guard.set_available(True)

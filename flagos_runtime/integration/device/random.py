@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def drawing(op: torch._ops.OpOverload) -> Callable[..., Any]:
-    """Return *op* as ``run(index, *args, **kwargs)`` that draws from the generator of board *index*, if it draws at all."""
+    """Return *op* as ``run(index, *args, **kwargs)`` that draws, if at all, from the generator of board *index*."""
     if any(str(argument.type) == "Optional[Generator]" for argument in op._schema.arguments):
         return _with_generator(op)
     if torch.Tag.nondeterministic_seeded in op.tags:
@@ -36,7 +36,7 @@ def _with_generator(op: torch._ops.OpOverload) -> Callable[..., Any]:
     return run
 
 
-def _checked(generator: torch.Generator | None, index: int) -> torch.Generator:
+def _checked(generator: Any, index: int) -> torch.Generator:
     if generator is None:
         return BOARDS.generators[index]
     ours = BOARDS.generators_by_address.get(generator._cdata)
@@ -55,7 +55,10 @@ def _with_lent_state(op: torch._ops.OpOverload) -> Callable[..., Any]:
 
 @contextmanager
 def lent_state(index: int) -> Iterator[None]:
-    """Lend the state of board *index* to the CPU generator, for code that takes no generator and would draw from the CPU's."""
+    """Lend the state of board *index* to the CPU generator.
+
+    Code that takes no generator draws from the CPU's.
+    """
     generator, host = BOARDS.generators[index], torch.default_generator
     kept = host.get_state()
     host.set_state(generator.get_state())
@@ -79,8 +82,7 @@ def index_of(device: object, *, optional: bool = True) -> int:
     """
     if device is None and optional:
         return BOARDS.current()
-    if hasattr(device, "idx"):  # a torch.cuda.device object
-        device = device.idx
+    device = getattr(device, "idx", device)  # of a torch.cuda.device object
     if isinstance(device, int):
         return BOARDS.current() if device == -1 else BOARDS.checked(device)
     named = torch.device(device)  # type: ignore[call-overload] # the class of torch or ours, which reads "cuda"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
@@ -68,7 +68,8 @@ def _copy_from_and_resize(source: torch.Tensor, target: torch.Tensor) -> torch.T
 def _resize(self: torch.Tensor, size: list[int], memory_format: torch.memory_format | None = None) -> torch.Tensor:
     """Resize in place; where the storage is too small, move to a larger one that begins with the old elements."""
     host = torch.empty(0, dtype=self.dtype)
-    needed = host.resize_(size).untyped_storage().nbytes() + self.storage_offset() * self.element_size()
+    offset = cast("int", self.storage_offset())  # no tensor of a board has a symbolic size
+    needed = host.resize_(size).untyped_storage().nbytes() + offset * self.element_size()
     if needed > self.untyped_storage().nbytes():
         _move(self, _grown(self, needed))
     return _aten.resize_.default._op_dk(_cpu_key, self, size, memory_format=memory_format)
@@ -90,7 +91,7 @@ def _move(tensor: torch.Tensor, to: torch.Tensor) -> None:
     _set_storage(tensor, to.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride())
 
 
-def _set_storage(tensor: torch.Tensor, storage: torch.UntypedStorage, offset: int, size: Any, stride: Any) -> None:
+def _set_storage(tensor: torch.Tensor, storage: torch.UntypedStorage, offset: Any, size: Any, stride: Any) -> None:
     _aten.set_.source_Storage_storage_offset._op_dk(_cpu_key, tensor, storage, offset, size, stride)
 
 
@@ -99,8 +100,8 @@ def resizing(
 ) -> None:
     """Run an ``out=`` overload whose outputs may have to grow.
 
-    A host view of device memory cannot grow. An output that has to is computed into a tensor that can, whose storage the
-    device tensor then takes, as it would take a larger allocation.
+    A host view of device memory cannot grow. An output that has to is computed into a tensor that can, whose storage
+    the device tensor then takes, as it would take a larger allocation.
     """
     computed = {name: torch.empty(0, dtype=out.dtype) for name, out in outs.items() if out.numel() == 0}
     try:
@@ -143,7 +144,7 @@ KERNELS: dict[str, Callable[..., object]] = {
     "aten::set_.source_Storage": _set_whole,
 }
 
-#: Overloads that see conjugated and negated tensors as they are: `copy_` hands them on so, and resolving them would copy.
+#: Overloads that see conjugated and negated tensors as they are: `copy_` hands them on so, resolving them would copy.
 LAZY_BITS: dict[str, Callable[..., object]] = {
     "aten::_copy_from": torch.library.fallthrough_kernel,
     "aten::_copy_from_and_resize": torch.library.fallthrough_kernel,

@@ -1,4 +1,7 @@
-"""Streams and events of the boards. Every operator ends before it returns, so order holds and waiting is over at once."""
+"""Streams and events of the boards.
+
+Every operator ends before it returns, so order holds and waiting is over at once.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,11 @@ class Stream(torch.Stream):
         priority: accepted for CUDA's sake, all streams are alike.
     """
 
+    priority: int
     _handle: int
 
     def __new__(cls, device: object = None, priority: int = 0, **_: object) -> Stream:
+        """Make a stream with a handle of its own."""
         stream: Stream = super().__new__(cls, device=torch._C.device(DEVICE_TYPE, index_of(device)))
         stream.priority = priority
         stream._handle = _next_id()
@@ -44,13 +49,13 @@ class Stream(torch.Stream):
     def synchronize(self) -> None:
         """Wait for all work: none is pending."""
 
-    def wait_event(self, event: Event) -> None:
+    def wait_event(self, event: torch.Event) -> None:
         """Let later work wait for *event*."""
 
-    def wait_stream(self, stream: Stream) -> None:
+    def wait_stream(self, stream: torch.Stream) -> None:
         """Let later work wait for *stream*."""
 
-    def record_event(self, event: Event | None = None) -> Event:
+    def record_event(self, event: torch.Event | None = None) -> torch.Event:
         """Record *event*, or a new one, at the end of the work so far."""
         event = Event() if event is None else event
         event.record(self)
@@ -61,11 +66,17 @@ class Stream(torch.Stream):
         set_stream(self)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         set_stream(_stack().pop())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and (self._handle, self.device_index) == (other._handle, other.device_index)
+
+    def __ne__(self, other: object) -> bool:
+        # torch's C type compares for inequality by itself
+        return not self == other
 
     def __hash__(self) -> int:
         return hash((self._handle, self.device_index))
@@ -77,10 +88,14 @@ class Stream(torch.Stream):
 class ExternalStream(Stream):
     """A stream that other code made, known by its handle."""
 
-    def __new__(cls, stream_ptr: int, device: object = None, **_: object) -> ExternalStream:  # type: ignore[misc]
-        stream = super().__new__(cls, device)
+    def __new__(cls, stream_ptr: int, device: object = None, **_: object) -> ExternalStream:
+        """Make a stream with the handle *stream_ptr*."""
+        stream: Any = super().__new__(cls, device)
         stream._handle = stream_ptr
-        return stream  # type: ignore[return-value]
+        return stream
+
+    def __init__(self, stream_ptr: int, device: object = None, **_: object) -> None:
+        """Take the arguments of CUDA's class."""
 
 
 class Event(torch.Event):
@@ -96,6 +111,7 @@ class Event(torch.Event):
         interprocess: bool = False,  # noqa: FBT001, FBT002
         external: bool = False,  # noqa: FBT001, FBT002
     ) -> Event:
+        """Make an event on the current board, which keeps time where *enable_timing* says so."""
         event: Event = super().__new__(cls, device=torch._C.device(DEVICE_TYPE, BOARDS.current()))
         event._timed, event._time_ns = enable_timing, None
         return event
@@ -114,10 +130,10 @@ class Event(torch.Event):
     def synchronize(self) -> None:
         """Wait for the work before the event: it is done."""
 
-    def wait(self, stream: Stream | None = None) -> None:
+    def wait(self, stream: torch.Stream | None = None) -> None:
         """Let later work of *stream* wait for the event."""
 
-    def elapsed_time(self, end_event: Event) -> float:  # type: ignore[override]
+    def elapsed_time(self, end_event: Any) -> float:
         """Return the milliseconds from this event to *end_event*.
 
         Raises:

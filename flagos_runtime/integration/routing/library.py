@@ -19,9 +19,10 @@ _COMPOSITE = ("CompositeExplicitAutograd", "CompositeImplicitAutograd")
 
 @functools.cache
 def dense_overloads() -> tuple[str, ...]:
-    """Return the ATen overloads with a kernel for each backend, ``aten::name.overload``: one for CPU and none composite.
+    """Return the ATen overloads that each backend has its own kernel of, as ``aten::name.overload``.
 
-    The answer is kept: torch has the same ones for as long as the process lives.
+    Those have one for CPU and none composite. The answer is kept: torch has the same ones for as long as the process
+    lives.
     """
     has = torch._C._dispatch_has_kernel_for_dispatch_key
     names = (name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::"))
@@ -64,30 +65,35 @@ class Mirror:
     """Second registrations of other libraries' kernels; each ends with the library that made the first."""
 
     def __init__(self, ledger: Ledger, *, by: str) -> None:
-        self._fragments: weakref.WeakKeyDictionary[torch.library.Library, torch.library.Library] = (
-            weakref.WeakKeyDictionary()
-        )
-        self._names: set[tuple[str, str]] = set()
+        self._fragments: weakref.WeakKeyDictionary[torch.library.Library, dict[tuple[str, str], torch.library.Library]]
+        self._fragments = weakref.WeakKeyDictionary()
         ledger.adopt("dispatcher[mirrored]", self._end, by=by)
 
     def register(
         self, owner: torch.library.Library, name: str, key: str, kernel: Callable[..., object], *, with_keyset: bool
     ) -> None:
-        """Register *kernel* of *owner* for ``namespace::name.overload`` under *key*, unless somebody else has one there."""
-        if (name, key) not in self._names and torch._C._dispatch_has_kernel_for_dispatch_key(name, key):
+        """Register *kernel* of *owner* for ``namespace::name.overload`` under *key*, unless somebody has one there."""
+        self.release(name, key)
+        if torch._C._dispatch_has_kernel_for_dispatch_key(name, key):
             return
-        if owner not in self._fragments:
-            self._fragments[owner] = torch.library.Library(owner.ns, "IMPL")
-        self._names.add((name, key))
-        self._fragments[owner].m.impl(name.partition("::")[2], key, kernel, with_keyset)  # type: ignore[union-attr]
+        fragment = torch.library.Library(owner.ns, "IMPL")
+        fragment.m.impl(name.partition("::")[2], key, kernel, with_keyset)  # type: ignore[union-attr] # as above
+        self._fragments.setdefault(owner, {})[name, key] = fragment
+
+    def release(self, name: str, key: str) -> None:
+        """Take a mirrored kernel back, since its library registers one of its own."""
+        for fragments in tuple(self._fragments.values()):
+            if (name, key) in fragments:
+                fragments.pop((name, key))._destroy()
 
     def _end(self) -> None:
-        for fragment in tuple(self._fragments.values()):
-            fragment._destroy()
+        for fragments in tuple(self._fragments.values()):
+            for fragment in fragments.values():
+                fragment._destroy()
 
 
 def kernel_keys(name: str) -> tuple[str, ...]:
-    """Return the dispatch keys that have a kernel of their own for ``aten::name.overload``; none for an unknown name."""
+    """Return the dispatch keys that have a kernel of their own for ``aten::name.overload``, none if it is unknown."""
     plain = name.removesuffix(".default")
     if plain not in torch._C._dispatch_get_all_op_names():
         return ()

@@ -1,0 +1,159 @@
+"""Records of routes, of the plan that is made from them, and of what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from flagos_runtime.diagnostics import Diagnostic
+from flagos_runtime.records import Capability, Platform, StepSpec
+
+DecisionState = Literal["planned", "applied", "skipped", "failed", "disabled"]
+
+# -- routes (validated, `extends` flattened) --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """When an alias applies. Probes are asked for torch's own answer, never for a redirected one."""
+
+    original_false: tuple[str, ...] = ()
+    switch_on: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRoute:
+    """Redirect the live probe ``target`` (dotted) to ``redirect`` (``device.<function>``)."""
+
+    target: str
+    redirect: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class AliasRoute:
+    """Let ``name`` mean the canonical device. ``exclude`` lists single targets that stay stock."""
+
+    name: str
+    to: Literal["device"]
+    where: str
+    enabled: bool = True
+    when: Condition = Condition()
+    exclude: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OpRoute:
+    """Backends for the overloads that ``pattern`` names, first available wins.
+
+    ``pattern`` is an exact overload (``aten::mm.default`` or ``aten::mm``) or ``aten::sort.*``.
+    """
+
+    pattern: str
+    use: tuple[str, ...]
+    where: str
+    on_failure: Literal["raise", "next", "cpu"] = "raise"
+    guard: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class PatchRoute:
+    """Switch a registered patch on or off."""
+
+    id: str
+    enabled: bool
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformRoutes:
+    """The routes of one platform after ``extends`` was followed."""
+
+    name: str
+    probes: tuple[ProbeRoute, ...] = ()
+    aliases: tuple[AliasRoute, ...] = ()
+    ops_prefer: tuple[str, ...] = ("vendor", "cpu")
+    ops: tuple[OpRoute, ...] = ()
+    patches: tuple[PatchRoute, ...] = ()
+    capabilities: tuple[Capability, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RouteSet:
+    """One validated route file. ``source`` is its path."""
+
+    source: str
+    platform: str
+    autoload: Literal["accelerator", "always", "never"]
+    profile: Literal["full", "minimal"]
+    platforms: Mapping[str, PlatformRoutes]
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def of(self, platform: str) -> PlatformRoutes:
+        """Return the routes of *platform*; a platform without an entry has no routes."""
+        return self.platforms.get(platform, PlatformRoutes(platform))
+
+
+# -- plan -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The outcome for one step or route, with its reason and the place that decided."""
+
+    id: str
+    target: str
+    state: DecisionState
+    reason: str
+    where: str = ""
+    order: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Ordered steps for one platform and the decision for each thing that was considered."""
+
+    platform: Platform | None
+    steps: tuple[StepSpec, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    routes: PlatformRoutes | None = None
+
+
+# -- what became of it ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AliasStatus:
+    """State of one alias, with the number of APIs by treatment (``same``, ``emulated``, ``refused``)."""
+
+    name: str
+    to: str
+    active: bool
+    reason: str
+    apis: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeStatus:
+    """Torch's own answer of a live probe beside what it answers now.
+
+    ``state`` is ``stock``, ``redirected`` or ``drifted``; ``writers`` names everybody who wrote it, in order.
+    """
+
+    name: str
+    original: str
+    live: str
+    redirected_by: str
+    state: Literal["stock", "redirected", "drifted"]
+    writers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What is known of one name: lines for people, in the order in which they matter."""
+
+    name: str
+    kind: Literal["overload", "target", "alias", "unknown"]
+    lines: tuple[str, ...]
