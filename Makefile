@@ -6,12 +6,14 @@ BIN := $(VENV)/bin
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup hooks check lint types arch test test-slow fix schema golden wheel-smoke
+.PHONY: help setup try hooks check lint types arch test test-slow fix schema golden wheel-smoke
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 setup:  ## make the virtual environment and install the tested set of packages into it
 	$(PYTHON) -m venv $(VENV) && python -m pip install -c constraints.txt -e '.[dev]'
+try: setup  ## install, then print the matrix of the sim platform and run the compiled example on it
+	FLAGOS_PLATFORM=sim flagos-runtime check && FLAGOS_PLATFORM=sim python examples/reproducer.py
 hooks:  ## run the linters before every commit
 	pre-commit install
 check: lint types arch test  ## everything that a change must pass
@@ -27,8 +29,9 @@ test-slow:  ## the tests marked slow
 	pytest -m slow $(ARGS)
 fix:  ## format and apply ruff's fixes
 	ruff format . && ruff check --fix .
-schema:  ## rewrite schemas/ from the models
+schema:  ## rewrite schemas/ from the models, and the page of environment variables
 	for name in routes report; do flagos-runtime schema $$name > schemas/new && mv schemas/new schemas/$$name.schema.json || exit; done
+	python -c 'from flagos_runtime.config.environment import environment_page as page; print(page(), end="")' > docs/environment.md
 golden:  ## rewrite the expected texts of tests/; review the diff
 	UPDATE_GOLDEN=1 pytest -m "not slow" $(ARGS)
 wheel-smoke:  ## build wheel and sdist, install each outside the tree, use both

@@ -9,10 +9,11 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
+#: The figures of one program, a row for each round.
+Rows = list[dict[str, float]]
 
-def alternate(
-    code: str, environments: Mapping[str, Mapping[str, str]], rounds: int
-) -> dict[str, list[dict[str, float]]]:
+
+def alternate(code: str, environments: Mapping[str, Mapping[str, str]], rounds: int) -> dict[str, Rows]:
     """Run *code* in a fresh interpreter for each environment in turn, *rounds* times; each prints one JSON object."""
     found: dict[str, Rows] = {name: [] for name in environments}
     for _ in range(rounds):

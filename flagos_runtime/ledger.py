@@ -190,10 +190,10 @@ def inherited(owner: object, name: str) -> object:
 
 
 def name_of(owner: object) -> str:
-    """Return the dotted name of a module or class, with its type where it has none."""
-    module = "" if not isinstance(owner, type) else f"{owner.__module__}."
-    label = getattr(owner, "__qualname__", None) or getattr(owner, "__name__", None)
-    return f"{module}{label}" if label else type(owner).__name__
+    """Return the dotted name of a module or class, and of anything else its type's."""
+    if isinstance(owner, type):
+        return f"{owner.__module__}.{owner.__qualname__}"
+    return str(namespace_of(owner).get("__name__") or type(owner).__name__)
 
 
 def writer_of(value: object) -> str:

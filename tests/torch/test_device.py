@@ -276,3 +276,13 @@ def test_module_methods(run_python, expect_rc) -> None:
     """
 
     assert answer(run_python, expect_rc, code) == [True, True, False, "flagos:0"]
+
+
+def test_streams_of_other_code_are_taken(run_python, expect_rc) -> None:
+    """A stream that other code made is known by its handle."""
+    code = """
+    s = torch.cuda.get_stream_from_external(7, device=0)
+    print(json.dumps([s.cuda_stream, str(s.device), isinstance(s, torch.cuda.ExternalStream)]))
+    """
+
+    assert answer(run_python, expect_rc, code) == [7, "flagos:0", True]
