@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup try hooks check lint types arch test test-slow fix schema golden wheel-smoke
+.PHONY: help setup try hooks check lint types arch test test-slow fix schema docs new-platform golden wheel-smoke
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -30,8 +30,13 @@ test-slow:  ## the tests marked slow
 fix:  ## format and apply ruff's fixes
 	ruff format . && ruff check --fix .
 schema:  ## rewrite schemas/ from the models, and the page of environment variables
-	for name in routes report; do flagos-runtime schema $$name > schemas/new && mv schemas/new schemas/$$name.schema.json || exit; done
+	for name in routes report snapshot; do flagos-runtime schema $$name > schemas/new && mv schemas/new schemas/$$name.schema.json || exit; done
 	python -c 'from flagos_runtime.config.environment import environment_page as page; print(page(), end="")' > docs/environment.md
+docs:  ## rewrite the pages of the platforms, docs/platforms/
+	FLAGOS_RUNTIME=off python tools/platform_docs.py
+new-platform:  ## start a platform, for instance NAME=acme; the conformance tests say what is missing
+	python tools/new_platform.py $(NAME)
+	-pytest -q tests/conformance -k $(NAME)
 golden:  ## rewrite the expected texts of tests/; review the diff
 	UPDATE_GOLDEN=1 pytest -m "not slow" $(ARGS)
 wheel-smoke:  ## build wheel and sdist, install each outside the tree, use both

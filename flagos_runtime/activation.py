@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from flagos_runtime.config.environment import read_environment
 from flagos_runtime.errors import ActivationError
-from flagos_runtime.facts import Facts, find_facts, known_names
+from flagos_runtime.facts import Facts, find_facts, idle_status, known_names
 from flagos_runtime.records import Status, StepSpec
 
 if TYPE_CHECKING:
@@ -232,6 +233,7 @@ def _import_torch() -> None:
     me = threading.get_ident()
     _process.importing.add(me)
     try:
+        import_module("flagos_runtime.integration.torch_import")
         import_module("flagos_runtime.integration.context")
     finally:
         _process.importing.discard(me)
@@ -253,18 +255,38 @@ def _no_collection() -> Iterator[None]:
 
 
 def _activated(facts: Facts) -> Status:
-    if facts.detection.platform is not None:
-        _import_torch()
+    platform = facts.detection.platform
+    idle = platform is None or platform.device_type is None
+    if not idle:
+        _import_torch_for(facts)
     with _process.lock:
         if _process.status.state == "active":
             return _again(facts)
-        if facts.detection.platform is None:
-            _process.status = _idle(facts)
+        if idle:
+            _process.status = idle_status(facts)
             return _process.status
         from flagos_runtime.preview import preview_of
 
         found = preview_of(facts, original)
         return _install(found, found.plan.steps)
+
+
+def _import_torch_for(facts: Facts) -> None:
+    try:
+        _import_torch()
+        _load_device(facts)
+    except ActivationError as error:
+        _process.status = replace(
+            idle_status(facts), reason=str(error), diagnostics=(*facts.diagnostics, *error.diagnostics)
+        )
+        raise
+
+
+def _load_device(facts: Facts) -> None:
+    from flagos_runtime.integration.vendor import load_device
+
+    if facts.detection.platform is not None:
+        load_device(facts.detection.platform)
 
 
 def _install(found: Preview, steps: Sequence[StepSpec]) -> Status:
@@ -293,7 +315,7 @@ def _context(found: Preview) -> Context:
 
     platform = found.detection.platform
     if platform is None or platform.device_type is None:
-        raise ActivationError(f"platform '{getattr(platform, 'name', None)}' has no device that torch could use")
+        raise ActivationError("there is no device that steps could be installed for")
     return Context(_process.ledger, platform, read_environment(os.environ), _process.asking, Live())
 
 
@@ -314,18 +336,6 @@ def _is_active_as(platform: str | None, routes: str | os.PathLike[str] | None) -
     found = _process.status
     same_routes = routes is None or os.fspath(routes) == found.routes
     return found.state == "active" and same_routes and platform in {None, found.platform}
-
-
-def _idle(facts: Facts) -> Status:
-    reasons = "; ".join(facts.detection.why) or "no platform is known"
-    source = facts.routes.source if facts.routes is not None else ""
-    return Status(
-        "inactive",
-        f"no usable platform: {reasons}",
-        routes=source,
-        detection=facts.detection,
-        diagnostics=facts.diagnostics,
-    )
 
 
 def _again(facts: Facts) -> Status:

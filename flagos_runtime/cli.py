@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from shutil import get_terminal_size
@@ -23,6 +24,9 @@ from flagos_runtime.errors import ConfigError, FlagosError
 if TYPE_CHECKING:
     from flagos_runtime.diagnostics import Diagnostic
     from flagos_runtime.documents import Report
+    from flagos_runtime.plan import Explanation
+    from flagos_runtime.preview import Preview
+    from flagos_runtime.records import Capability, Platform
     from flagos_runtime.render import Page
     from flagos_runtime.report import Sources
 
@@ -36,10 +40,14 @@ INTERRUPTED: Final = 130
 SCHEMAS: Final[Mapping[str, str]] = {
     "routes": "flagos_runtime.config.schema:routes_schema",
     "report": "flagos_runtime.report:report_schema",
+    "snapshot": "flagos_runtime.snapshot_file:snapshot_schema",
 }
 
 PlatformOption = Annotated[str | None, typer.Option("--platform", metavar="NAME", help="Take this platform.")]
 RoutesOption = Annotated[Path | None, typer.Option("--routes", metavar="FILE", help="Take this route file.")]
+HostOption = Annotated[
+    Path | None, typer.Option("--host", metavar="SNAPSHOT", help="Take the host that was recorded in this file.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, everything else on stderr.")]
 
 app = typer.Typer(
@@ -103,24 +111,33 @@ def options(
 @app.command()
 @_command
 def check(
+    *,
     platform: PlatformOption = None,
     routes: RoutesOption = None,
     as_json: JsonOption = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown for an issue.")] = False,
+    host: HostOption = None,
+    deep: Annotated[bool, typer.Option("--deep", help="Measure each capability on the device.")] = False,
     require: Annotated[
         str, typer.Option(metavar="NAME,...", help="Fail unless all are available, e.g. bf16,alias:cuda.")
     ] = "",
 ) -> None:
     """Print the capability matrix of this host.
 
-    The runtime is activated in this process, so what is shown is what was done and not what was meant.
+    The runtime is activated in this process, so what is shown is what was done and not what was meant. With --host
+    nothing is activated, and what would be done there is shown.
     """
     if as_json and as_markdown:
         raise typer.BadParameter("--json and --markdown exclude each other")
+    if host is not None and deep:
+        raise typer.BadParameter("--deep measures this host, so it cannot go with --host")
     from flagos_runtime import report
 
-    failure = _activation_failure(platform, routes)
-    document, known = report.gather(_sources(platform, routes), failure=failure)
+    failure = _activation_failure(platform, routes) if host is None else None
+    sources = _sources(platform, routes) if host is None else _recorded_sources(host, platform, routes)
+    if deep:
+        sources = replace(sources, measure=lambda chosen: _measured(chosen, routes, shown=not as_json))
+    document, known = report.gather(sources, failure=failure)
     wanted = [word.strip() for word in require.split(",") if word.strip()]
     unknown = report.unknown_requirements(document, wanted, known=known)
     if unknown:
@@ -136,14 +153,19 @@ def check(
 
 @app.command()
 @_command
-def plan(platform: PlatformOption = None, routes: RoutesOption = None, as_json: JsonOption = False) -> None:
+def plan(
+    platform: PlatformOption = None,
+    routes: RoutesOption = None,
+    host: HostOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Print what activation would do, and change nothing.
 
     Steps stand in their order; what is left out stands below, with the reason.
     """
-    from flagos_runtime import activation, render, report
+    from flagos_runtime import render, report
 
-    preview = activation.preview(platform=platform, routes=_text(routes))
+    preview = _preview(host, platform, routes)
     document = report.plan_report(
         preview.plan,
         detection=preview.detection,
@@ -163,17 +185,17 @@ def plan(platform: PlatformOption = None, routes: RoutesOption = None, as_json: 
 def explain(
     name: Annotated[str, typer.Argument(metavar="NAME", help="aten::mm.default, torch.cuda.is_available or cuda.")],
     platform: PlatformOption = None,
+    host: HostOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print what is known of one name on this host.
 
-    The runtime is activated in this process.
+    The runtime is activated in this process, except with --host.
     """
-    from flagos_runtime import activation
     from flagos_runtime.records import plain
 
-    failure = _activation_failure(platform, None)
-    explanation = activation.explain(name)
+    failure = _activation_failure(platform, None) if host is None else None
+    explanation = _explanation(name, host, platform)
     if as_json:
         _say_json(plain(explanation))
     else:
@@ -208,8 +230,22 @@ def validate(
 
 @app.command()
 @_command
-def schema(of: Annotated[str, typer.Argument(metavar="[routes|report]", help="Which document.")] = "routes") -> None:
-    """Print the JSON Schema of the route file or of the report."""
+def snapshot() -> None:
+    """Print what is known of this host as JSON, for --host on another one.
+
+    Nothing is activated, and torch is asked in a process of its own. What looks like a secret is masked.
+    """
+    from flagos_runtime.snapshot import snapshot_of_this_host
+
+    _say_json(snapshot_of_this_host())
+
+
+@app.command()
+@_command
+def schema(
+    of: Annotated[str, typer.Argument(metavar="[routes|report|snapshot]", help="Which document.")] = "routes",
+) -> None:
+    """Print the JSON Schema of the route file, of the report or of a snapshot."""
     if of not in SCHEMAS:
         raise typer.BadParameter(f"'{of}' has no schema; known are {', '.join(SCHEMAS)}")
     module, _, function = SCHEMAS[of].partition(":")
@@ -229,6 +265,30 @@ def apis(as_json: JsonOption = False) -> None:
         _say_json({"schema_version": SCHEMA_VERSION, "apis": entries})
     else:
         _print_page(render.apis_page(rows))
+
+
+@app.command()
+@_command
+def matrix(
+    as_json: JsonOption = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, a cell for each fact.")] = False,
+) -> None:
+    """Print what every known platform declares, asking nothing of this host."""
+    if as_json and as_markdown:
+        raise typer.BadParameter("--json and --markdown exclude each other")
+    from flagos_runtime import plugins, render
+    from flagos_runtime.matrix import matrix_page, matrix_report
+
+    found = plugins.load_plugins()
+    document = matrix_report(found)
+    if as_json:
+        _say_json({**document})
+        _show(found.diagnostics)
+    elif as_markdown:
+        _say(render.page_markdown(matrix_page(document, grid=True)))
+    else:
+        _print_page(matrix_page(document))
+    raise typer.Exit(PROBLEM if found.diagnostics else 0)
 
 
 @app.command()
@@ -289,14 +349,59 @@ def _activation_failure(platform: str | None, routes: Path | None) -> Exception 
 
 
 def _sources(platform: str | None, routes: Path | None) -> Sources:
-    from flagos_runtime import activation, plugins, report
+    from flagos_runtime import activation, autoloading, plugins, report
 
     return report.Sources(
         status=activation.status,
         platforms=lambda: plugins.load_plugins().platforms,
         routes=lambda: activation.preview(platform=platform, routes=_text(routes)).plan.routes,
         host=lambda: report.host_entry(os.environ),
+        findings=autoloading.import_findings,
     )
+
+
+def _recorded_sources(host: Path, platform: str | None, routes: Path | None) -> Sources:
+    """Read everything before anything is printed: a bad snapshot is wrong use and no part that is missing."""
+    from flagos_runtime import plugins, report
+    from flagos_runtime.replay import replay
+
+    found = replay(host, platform, _text(routes))
+    return report.Sources(
+        status=lambda: found.status,
+        platforms=lambda: plugins.load_plugins().platforms,
+        routes=lambda: found.preview.plan.routes,
+        host=lambda: found.host,
+        findings=lambda: found.findings,
+    )
+
+
+def _explanation(name: str, host: Path | None, platform: str | None) -> Explanation:
+    if host is None:
+        from flagos_runtime import activation
+
+        return activation.explain(name)
+    from flagos_runtime.replay import explain_replay, replay
+
+    return explain_replay(replay(host, platform, with_routes=True), name)
+
+
+def _preview(host: Path | None, platform: str | None, routes: Path | None) -> Preview:
+    if host is None:
+        from flagos_runtime import activation
+
+        return activation.preview(platform=platform, routes=_text(routes))
+    from flagos_runtime.replay import replay
+
+    return replay(host, platform, _text(routes), with_routes=True).preview
+
+
+def _measured(platform: Platform, routes: Path | None, *, shown: bool) -> tuple[Capability, ...]:
+    """Measure in processes that activate what this one did."""
+    from flagos_runtime.measurement import measured_on
+    from flagos_runtime.progress import progress_bar
+
+    environ = {**os.environ, **({} if routes is None else {"FLAGOS_ROUTES": str(routes.absolute())})}
+    return measured_on(platform, environ, functools.partial(progress_bar, shown=shown))
 
 
 def _print_report(document: Report, layout: str) -> None:

@@ -20,6 +20,9 @@ ASKED_IN: Final[Mapping[str, str]] = MappingProxyType(
     {"environment": "FLAGOS_PLATFORM", "argument": "platform=", "routes": "'platform' in the route file"}
 )
 
+#: What detection may choose.
+FIT: Final[tuple[Presence, ...]] = ("usable", "declared")
+
 
 def detect(
     platforms: Sequence[Platform], results: Results, *, explicit: str | None, chosen_by: ChosenBy = "argument"
@@ -27,7 +30,8 @@ def detect(
     """Choose the platform of a host from its probe *results*, by name where *explicit* gives one.
 
     A platform that is chosen by name is chosen even where it is unusable: its candidate says so, and activation fails
-    loudly. Without a name, the usable and detectable platform of the highest rank wins, of equals the first.
+    loudly. Without a name, the usable and detectable platform of the highest rank wins, of equals the first. One
+    whose presence its software alone declares comes after all those whose card was seen.
 
     Raises:
         ResolveError: *explicit* is no platform's name (FR108).
@@ -58,8 +62,8 @@ def _named(platforms: Sequence[Platform], name: str, chosen_by: ChosenBy) -> Pla
 
 
 def _highest(platforms: Sequence[Platform], found: Mapping[str, tuple[Presence, str]]) -> Platform | None:
-    usable = [item for item in platforms if item.detectable and found[item.name][0] == "usable"]
-    return max(usable, key=lambda item: item.rank, default=None)
+    fit = [item for item in platforms if item.detectable and found[item.name][0] in FIT]
+    return max(fit, key=lambda item: (found[item.name][0] == "usable", item.rank), default=None)
 
 
 def _presence(platform: Platform, results: Sequence[ProbeResult]) -> tuple[Presence, str]:
@@ -67,11 +71,23 @@ def _presence(platform: Platform, results: Sequence[ProbeResult]) -> tuple[Prese
     answers = [(spec, by_name.get(spec.name) or _unasked(spec)) for spec in platform.probes]
     cards = [_card(spec, result) for spec, result in answers if spec.presence and result.state == "available"]
     signs = [result.reason for spec, result in answers if spec.presence]
+    if platform.presence_evidence == "declared":
+        return _declared(answers)
     if not cards and (signs or platform.detectable):
         return "absent", f"no card found: {'; '.join(signs) or 'no probe looks for one'}"
     missing = [result.reason for spec, result in answers if spec.required and result.state != "available"]
     card = f"card found ({', '.join(cards)})" if cards else "needs no card"
     return ("unusable", f"{card}, but {'; '.join(missing)}") if missing else ("usable", card)
+
+
+def _declared(answers: Sequence[tuple[ProbeSpec, ProbeResult]]) -> tuple[Presence, str]:
+    """Judge a platform whose card cannot be seen: all that speaks for it has to be there."""
+    signs = [(spec, result) for spec, result in answers if spec.presence]
+    missing = [result.reason for _, result in signs if result.state != "available"]
+    if missing:
+        return "absent", f"its software does not declare it: {'; '.join(missing)}"
+    found = ", ".join(_card(spec, result) for spec, result in signs)
+    return "declared", f"declared by its software ({found}), no probe can see a card"
 
 
 def _unasked(spec: ProbeSpec) -> ProbeResult:
@@ -81,6 +97,8 @@ def _unasked(spec: ProbeSpec) -> ProbeResult:
 def _card(spec: ProbeSpec, result: ProbeResult) -> str:
     if result.overridden:
         return result.reason
+    if spec.kind == "module":
+        return f"{' or '.join(spec.subjects)} {result.value}".rstrip()
     return f"pci {result.value}" if spec.kind == "pci" else result.value or spec.name
 
 
@@ -93,7 +111,12 @@ def _candidate(
         return Candidate(platform.name, presence, True, f"{reason}; {won_by}")
     if not platform.detectable:
         reason = f"{reason}; chosen by name only"
-    elif presence == "usable" and chosen is not None:
-        why = f"is named by {asked}" if asked else f"of rank {chosen.rank} goes before rank {platform.rank}"
-        reason = f"{reason}; '{chosen.name}' {why}"
+    elif presence in FIT and chosen is not None:
+        reason = f"{reason}; '{chosen.name}' {f'is named by {asked}' if asked else _precedence(chosen, platform)}"
     return Candidate(platform.name, presence, False, reason)
+
+
+def _precedence(chosen: Platform, platform: Platform) -> str:
+    if chosen.rank == platform.rank:
+        return f"of the same rank {chosen.rank} is listed first"
+    return f"of rank {chosen.rank} goes before rank {platform.rank}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import UnionType
 from typing import Annotated, Final, Literal, TypedDict, Union, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -13,7 +13,7 @@ from flagos_runtime.records import ActivationState, Evidence, State, StepKind
 SCHEMA_VERSION: Final = 1
 
 
-class HostEntry(TypedDict):
+class MachineEntry(TypedDict):
     """The machine and the interpreter."""
 
     timestamp: Annotated[str, "when the report was made, ISO 8601, UTC"]
@@ -21,6 +21,11 @@ class HostEntry(TypedDict):
     torch: Annotated[str | None, "version of the installed torch; null where none is installed"]
     machine: str
     os: str
+
+
+class HostEntry(MachineEntry):
+    """The machine and the interpreter."""
+
     environment: Annotated[dict[str, str], "variables of this runtime that are set"]
 
 
@@ -172,6 +177,7 @@ class PlanReport(TypedDict):
 
 
 _JSON_TYPES: Final[Mapping[object, str]] = {str: "string", int: "integer", bool: "boolean", type(None): "null"}
+_FOUND: Final[Mapping[type, str]] = {**_JSON_TYPES, float: "number", list: "array", dict: "object"}  # type: ignore[dict-item]
 
 
 def json_schema(kind: object) -> dict[str, object]:
@@ -192,10 +198,60 @@ def json_schema(kind: object) -> dict[str, object]:
 
 def _object_schema(kind: object) -> dict[str, object]:
     hints = get_type_hints(kind, include_extras=True)
+    # what is made by a call instead of a class statement has no sentence of its own
+    words = {"description": kind.__doc__} if kind.__doc__ else {}
     return {
         "type": "object",
-        "description": kind.__doc__,
+        **words,
         "properties": {name: json_schema(hint) for name, hint in hints.items()},
-        "required": list(hints),
+        "required": _required(kind),
         "additionalProperties": False,
     }
+
+
+def _required(kind: object) -> list[str]:
+    required: frozenset[str] = getattr(kind, "__required_keys__", frozenset())
+    return [name for name in get_type_hints(kind) if name in required]
+
+
+def mismatches(value: object, kind: object, where: str = "") -> Iterator[str]:
+    """Yield a clause for each place in which *value* is not what `json_schema` of *kind* describes."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        yield from mismatches(value, arguments[0], where)
+    elif origin in (Union, UnionType):
+        found = [tuple(mismatches(value, item, where)) for item in arguments]
+        yield from () if () in found else found[0]
+    elif origin is Literal:
+        if not any(value == item and type(value) is type(item) for item in arguments):
+            yield f"{_place(where)} is {value!r}, wanted {' or '.join(map(repr, arguments))}"
+    elif origin is list and isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from mismatches(item, arguments[0], _below(where, index))
+    elif origin is dict and isinstance(value, dict):
+        for name, item in value.items():
+            yield from mismatches(item, arguments[1], _below(where, name))
+    elif is_typeddict(kind) and isinstance(value, dict):
+        yield from _object_mismatches(value, kind, where)
+    else:
+        wanted = _JSON_TYPES.get(kind) or ("array" if origin is list else "object")
+        if type(value) is not kind:
+            yield f"{_place(where)} is of type {_FOUND.get(type(value), type(value).__name__)}, wanted {wanted}"
+
+
+def _object_mismatches(value: Mapping[str, object], kind: object, where: str) -> Iterator[str]:
+    hints = get_type_hints(kind, include_extras=True)
+    yield from (f"{_place(_below(where, name))} is missing" for name in _required(kind) if name not in value)
+    for name, item in value.items():
+        if name in hints:
+            yield from mismatches(item, hints[name], _below(where, name))
+        else:
+            yield f"{_place(_below(where, name))} is unknown"
+
+
+def _below(where: str, name: object) -> str:
+    return f"{where}.{name}" if where else str(name)
+
+
+def _place(where: str) -> str:
+    return f"'{where}'" if where else "the document"

@@ -30,11 +30,12 @@ class ResolveError(ConfigError):
 class ActivationError(FlagosError):
     """Activation failed; everything that it had written was put back.
 
-    ``step`` is the id of the step that failed, where one did.
+    ``step`` is the id of the step that failed, where one did, and ``diagnostics`` say more where there is more.
     """
 
-    def __init__(self, message: str, *, step: str | None = None) -> None:
+    def __init__(self, message: str, *, step: str | None = None, diagnostics: tuple[Diagnostic, ...] = ()) -> None:
         self.step = step
+        self.diagnostics = diagnostics
         super().__init__(message)
 
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from flagos_runtime.ledger import Ledger
 
 
-def explain_name(name: str, status: Status, plan: Plan, ledger: Ledger) -> Explanation:
-    """Return what *status*, *plan* and *ledger* know of *name*."""
+def explain_name(name: str, status: Status, plan: Plan, ledger: Ledger | None) -> Explanation:
+    """Return what *status*, *plan* and *ledger* know of *name*; without a ledger this process is not looked at."""
     from flagos_runtime.integration.catalogue import alias_of  # late: integration is what reads torch's world
 
     decisions = status.decisions or plan.decisions
@@ -22,10 +22,11 @@ def explain_name(name: str, status: Status, plan: Plan, ledger: Ledger) -> Expla
     if name in aliases:
         return Explanation(name, "alias", tuple(_alias_lines(name, status, decisions)))
     if name.startswith("aten::"):
-        return Explanation(name, "overload", tuple(_overload_lines(name, status)))
-    lines = tuple(_target_lines(name, decisions, ledger))
-    if lines:
-        return Explanation(name, "target", lines)
+        lines = _overload_lines(name, status) if ledger is not None else _unrecorded_lines(status)
+        return Explanation(name, "overload", tuple(lines))
+    found = tuple(_target_lines(name, decisions, ledger))
+    if found:
+        return Explanation(name, "target", found)
     return Explanation(name, "unknown", (f"'{name}' is no alias, no target of a step and no ATen overload here",))
 
 
@@ -41,12 +42,13 @@ def _alias_lines(name: str, status: Status, decisions: tuple[Decision, ...]) -> 
         yield f"{len(items)} step(s) {state}, for instance {items[0].target}: {items[0].reason}"
 
 
-def _target_lines(name: str, decisions: tuple[Decision, ...], ledger: Ledger) -> Iterator[str]:
+def _target_lines(name: str, decisions: tuple[Decision, ...], ledger: Ledger | None) -> Iterator[str]:
     for item in decisions:
         if name in {item.target, item.id}:
             place = f" ({item.where})" if item.where else ""
             yield f"step '{item.id}' {item.state}: {item.reason}{place}"
-    yield from _live_lines(name, ledger)
+    if ledger is not None:
+        yield from _live_lines(name, ledger)
 
 
 def _live_lines(name: str, ledger: Ledger) -> Iterator[str]:
@@ -71,5 +73,11 @@ def _overload_lines(name: str, status: Status) -> Iterator[str]:
         yield f"the installed torch has no overload '{name}'"
         return
     yield f"kernels of its own for {', '.join(keys)}"
+    if status.device_type is not None:
+        yield f"the canonical device is '{status.device_type}'"
+
+
+def _unrecorded_lines(status: Status) -> Iterator[str]:
+    yield "a snapshot does not record which kernels torch has"
     if status.device_type is not None:
         yield f"the canonical device is '{status.device_type}'"

@@ -10,10 +10,11 @@ from flagos_runtime.config.environment import Environment, read_environment
 from flagos_runtime.config.search import bundled_routes, chosen_routes
 from flagos_runtime.detection import ChosenBy, detect
 from flagos_runtime.diagnostics import Diagnostic
-from flagos_runtime.host import LiveHost
+from flagos_runtime.host import HostView, LiveHost
+from flagos_runtime.names import GEMS_VENDOR, require_vendor, vendor_warnings
 from flagos_runtime.plugins import PluginSet, load_plugins
 from flagos_runtime.probes import run_probes
-from flagos_runtime.records import Detection
+from flagos_runtime.records import Detection, Status
 
 if TYPE_CHECKING:
     from flagos_runtime.config.known import Known
@@ -28,16 +29,22 @@ class Facts(NamedTuple):
         routes: the route file; ``None`` where none was chosen and no platform needs one.
         plugins: who describes which platform.
         diagnostics: findings of environment, plugins and routes.
+        environment: what the variables say.
     """
 
     detection: Detection
     routes: RouteSet | None
     plugins: PluginSet
     diagnostics: tuple[Diagnostic, ...]
+    environment: Environment
 
 
 def find_facts(
-    platform: str | None = None, routes: str | os.PathLike[str] | None = None, *, with_routes: bool = False
+    platform: str | None = None,
+    routes: str | os.PathLike[str] | None = None,
+    *,
+    with_routes: bool = False,
+    host: HostView | None = None,
 ) -> Facts:
     """Find platform and route file.
 
@@ -45,18 +52,43 @@ def find_facts(
         platform: a platform's name, where somebody gave one.
         routes: a route file, where somebody gave one.
         with_routes: load the shipped route file even where there is no platform that it is for.
+        host: who is asked, this machine where it is ``None``; the route file is this machine's in any case.
 
     Raises:
         ConfigError: a name, the environment or the route file is wrong.
     """
-    environment, plugins = read_environment(os.environ), load_plugins()
+    host = LiveHost() if host is None else host
+    environment, plugins = read_environment(host.environment), load_plugins()
+    vendor = environment.text(GEMS_VENDOR)
+    require_vendor(vendor, plugins.platforms)
     path = Path(routes) if routes is not None else chosen_routes(os.environ)
     loaded = _load(path, plugins) if path is not None else None
-    detection = _detect(platform, environment, loaded, plugins)
+    detection = _detect(plugins, host, _explicit(platform, environment, loaded))
     if loaded is None and (with_routes or detection.platform is not None):
         loaded = _load(bundled_routes(), plugins)
     notes = loaded.diagnostics if loaded is not None else ()
-    return Facts(detection, loaded, plugins, (*environment.diagnostics, *plugins.diagnostics, *notes))
+    doubts = vendor_warnings(vendor, plugins.platforms, detection.platform)
+    found = (*environment.diagnostics, *plugins.diagnostics, *notes, *doubts)
+    return Facts(detection, loaded, plugins, found, environment)
+
+
+def idle_status(facts: Facts) -> Status:
+    """Return the status of a process in which there is nothing to activate."""
+    platform = facts.detection.platform
+    found = "no usable platform" if platform is None else f"platform '{platform.name}' has no device in torch"
+    candidates = facts.detection.candidates
+    # a dozen platforms that are not there say nothing to somebody who asks why; the detection has each reason
+    there = [f"{item.platform}: {item.reason}" for item in candidates if item.presence != "absent"]
+    absent = len(candidates) - len(there)
+    reasons = "; ".join([*there, f"{absent} others are absent"] if absent else there) or "no platform is known"
+    source = facts.routes.source if facts.routes is not None else ""
+    return Status(
+        "inactive",
+        f"{found}: {reasons}",
+        routes=source,
+        detection=facts.detection,
+        diagnostics=facts.diagnostics,
+    )
 
 
 def known_names(plugins: PluginSet | None = None) -> Known:
@@ -68,10 +100,10 @@ def known_names(plugins: PluginSet | None = None) -> Known:
 
 
 def _names(plugins: PluginSet) -> dict[str, frozenset[str]]:
-    from flagos_runtime.integration.catalogue import PROBES
+    from flagos_runtime.integration.catalogue import PATCHES, PROBES
     from flagos_runtime.integration.routing.backends import BACKENDS
 
-    patches = (spec.id.removeprefix("patch:") for specs in plugins.patches.values() for spec in specs)
+    patches = (spec.id.removeprefix("patch:") for specs in (PATCHES, *plugins.patches.values()) for spec in specs)
     return {
         "platforms": frozenset(item.name for item in plugins.platforms),
         "probes": frozenset(PROBES),
@@ -94,9 +126,8 @@ def _load(path: Path, plugins: PluginSet) -> RouteSet:
     return cached(path, (names, declarations_stamp()), load, os.environ)
 
 
-def _detect(platform: str | None, environment: Environment, routes: RouteSet | None, plugins: PluginSet) -> Detection:
-    explicit, chosen_by = _explicit(platform, environment, routes)
-    host = LiveHost()
+def _detect(plugins: PluginSet, host: HostView, named: tuple[str | None, ChosenBy]) -> Detection:
+    explicit, chosen_by = named
     results = {item.name: run_probes(item.probes, host) for item in plugins.platforms}
     return detect(plugins.platforms, results, explicit=explicit, chosen_by=chosen_by)
 

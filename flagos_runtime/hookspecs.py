@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from pluggy import HookimplMarker, HookspecMarker
 
-from flagos_runtime.records import Platform, StepSpec
+from flagos_runtime.records import Capability, Lack, Platform, StepSpec
 
 #: The project name of pluggy, and the prefix of the entry-point group.
 PROJECT: Final = "flagos_runtime"
@@ -33,8 +34,40 @@ CAPABILITIES: Final = (
     "memory_stats",
 )
 
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
 hookspec = HookspecMarker(PROJECT)
 hookimpl = HookimplMarker(PROJECT)
+
+
+def declared(
+    source: str,
+    *,
+    available: Iterable[str] = (),
+    unavailable: Mapping[str, str] = NOTHING,
+    unknown: Mapping[str, str] = NOTHING,
+    also: Iterable[Capability] = (),
+) -> tuple[Capability, ...]:
+    """Return every capability as *source* declares it, in the order of the matrix.
+
+    Args:
+        source: where the facts were read.
+        available: what the source states as given.
+        unavailable: what it states as missing, with a detail.
+        unknown: what depends on something, with what it depends on. Whatever is named nowhere is unknown too.
+        also: facts from other sources.
+    """
+    rows = {name: Capability(name, "unknown", "declared", "no source states it", source) for name in CAPABILITIES}
+    rows |= {name: Capability(name, "available", "declared", source=source) for name in available}
+    rows |= {name: Capability(name, "unavailable", "declared", why, source) for name, why in unavailable.items()}
+    rows |= {name: Capability(name, "unknown", "declared", why, source) for name, why in unknown.items()}
+    rows |= {item.name: item for item in also}
+    return tuple(rows.values())
+
+
+def unstated(*names: str) -> tuple[Lack, ...]:
+    """Return the lack of each of *names*, which no source states."""
+    return tuple(Lack(name, "no source states one") for name in names)
 
 
 @hookspec
@@ -89,7 +122,7 @@ def flagos_patches() -> Iterable[StepSpec]:
         from collections.abc import Iterator
 
         from flagos_runtime.hookspecs import hookimpl
-        from flagos_runtime.records import Platform, StepSpec
+        from flagos_runtime.records import Capability, Lack, Platform, StepSpec
 
 
         @hookimpl

@@ -46,6 +46,15 @@ class PciDevice(NamedTuple):
     class_: str
 
 
+#: What a live host raises for a question that it cannot answer; a replay raises the same.
+REFUSALS: Final[Mapping[str, type[Exception]]] = MappingProxyType(
+    {
+        kind.__name__: kind
+        for kind in (UnansweredError, OSError, FileNotFoundError, NotADirectoryError, PermissionError, ValueError)
+    }
+)
+
+
 class HostView(Protocol):
     """The questions that a probe may ask. None of them runs, loads or imports anything."""
 
@@ -186,7 +195,10 @@ class ReplayHost:
     """A host that was recorded as plain data; a section that is missing cannot be asked.
 
     Sections: ``environment`` {name: value}, ``paths`` [path], ``pci`` [{address, vendor, device, class}],
-    ``libraries`` {name: path}, ``modules`` {name: version}, ``torch`` {fact: value or None}.
+    ``libraries`` {name: path or None}, ``modules`` {name: version or None}, ``torch`` {fact: value or None}.
+
+    Where it has them, ``asked`` {kind: [subject]} makes every other subject unknown instead of absent, and
+    ``unanswered`` [{kind, subject, error, message}] lists the questions that the host could not answer.
     """
 
     def __init__(self, data: Mapping[str, object]) -> None:
@@ -200,33 +212,43 @@ class ReplayHost:
     def glob(self, pattern: str) -> tuple[str, ...]:
         """Return the recorded paths that match the absolute *pattern*, sorted."""
         _require_absolute(pattern)
-        paths = cast("Sequence[str]", self._section("paths"))
+        paths = cast("Sequence[str]", self._section("paths", "path", pattern))
         return tuple(sorted(path for path in paths if PurePosixPath(path).match(pattern)))
 
     def pci_vendors(self) -> tuple[PciDevice, ...]:
         """Return the recorded PCI devices."""
-        rows = cast("Sequence[Mapping[str, str]]", self._section("pci"))
+        rows = cast("Sequence[Mapping[str, str]]", self._section("pci", "pci", ""))
         return tuple(PciDevice(row["address"], row["vendor"], row["device"], row["class"]) for row in rows)
 
     def library(self, name: str) -> str | None:
         """Return the recorded path of the library *name*."""
-        return self._recorded("libraries").get(name)
+        return self._recorded("libraries", "library", name)
 
     def module(self, name: str) -> str | None:
         """Return the recorded version of the module *name*."""
-        return self._recorded("modules").get(name)
+        return self._recorded("modules", "module", name)
 
     def torch_fact(self, name: str) -> str | None:
         """Return the recorded torch fact *name*."""
-        return self._recorded("torch").get(name)
+        return self._recorded("torch", "torch", name)
 
-    def _recorded(self, name: str) -> Mapping[str, str | None]:
-        return cast("Mapping[str, str | None]", self._section(name))
+    @cached_property
+    def _unanswered(self) -> Mapping[tuple[str, str], Mapping[str, str]]:
+        rows = cast("Sequence[Mapping[str, str]]", self._data.get("unanswered", ()))
+        return {(row["kind"], row["subject"]): row for row in rows}
 
-    def _section(self, name: str) -> object:
+    def _recorded(self, section: str, kind: str, name: str) -> str | None:
+        return cast("Mapping[str, str | None]", self._section(section, kind, name)).get(name)
+
+    def _section(self, name: str, kind: str, subject: str) -> object:
+        if row := self._unanswered.get((kind, subject)):
+            raise REFUSALS.get(row["error"], UnansweredError)(row["message"])
         section = self._data.get(name)
         if section is None:
             raise UnansweredError(f"the snapshot does not record '{name}'")
+        asked = cast("Mapping[str, Sequence[str]] | None", self._data.get("asked"))
+        if asked is not None and subject and subject not in asked.get(kind, ()):
+            raise UnansweredError(f"the snapshot does not record '{subject}'")
         return section
 
 

@@ -149,11 +149,12 @@ class Ledger:
         return tuple([entry.by for entry in entries] + foreign)
 
     def replacements(self) -> Iterator[tuple[object, object]]:
-        """Yield original and replacement of every attribute of a module that held something callable."""
+        """Yield each callable that an attribute of a module has held, with what this ledger put there last."""
+        newest = {entry.place.key: entry.replacement for entry in self.entries if entry.place is not None}
         for entry in self.entries:
             owner = entry.place.owner if isinstance(entry.place, _Attribute) else None
-            if isinstance(owner, ModuleType) and callable(entry.original):
-                yield entry.original, entry.replacement
+            if entry.place is not None and isinstance(owner, ModuleType) and callable(entry.original):
+                yield entry.original, newest[entry.place.key]
 
     def drift(self) -> Iterator[Entry]:
         """Yield the newest entry of each place that no longer holds what we wrote."""

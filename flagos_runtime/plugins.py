@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
@@ -20,7 +19,22 @@ from flagos_runtime.records import Capability, Platform, ProbeSpec, StepSpec
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-BUILTIN: Final = ("flagos_platforms.sim", "flagos_platforms.cuda")
+BUILTIN: Final = (
+    "flagos_platforms.sim",
+    "flagos_platforms.cuda",
+    "flagos_platforms.ascend",
+    "flagos_platforms.bpu",
+    "flagos_platforms.cambricon",
+    "flagos_platforms.dcu",
+    "flagos_platforms.gcu",
+    "flagos_platforms.iluvatar",
+    "flagos_platforms.kunlunxin",
+    "flagos_platforms.metax",
+    "flagos_platforms.musa",
+    "flagos_platforms.ppu",
+    "flagos_platforms.sunrise",
+    "flagos_platforms.tsingmicro",
+)
 GROUP: Final = "flagos_runtime.platforms"
 DISTRIBUTION: Final = "flagos-runtime"
 #: What ``routes.yaml`` takes for "detect it" and so cannot be a platform.
@@ -37,12 +51,14 @@ class PluginSet(NamedTuple):
         platforms: one for each plugin that loaded, built-in ones first.
         patches: the steps of each platform, by its name.
         provenance: the distribution that describes each platform, by its name.
+        entries: the module or entry point by which each platform was found, by its name.
         diagnostics: one or more for each plugin that did not load.
     """
 
     platforms: tuple[Platform, ...] = ()
-    patches: Mapping[str, tuple[StepSpec, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    provenance: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    patches: Mapping[str, tuple[StepSpec, ...]] = MappingProxyType({})
+    provenance: Mapping[str, str] = MappingProxyType({})
+    entries: Mapping[str, str] = MappingProxyType({})
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
@@ -95,6 +111,7 @@ def _plugin_set(loaded: Mapping[str, _Loaded], diagnostics: Iterable[Diagnostic]
         platforms=tuple(item.platform for item in loaded.values()),
         patches=MappingProxyType({name: item.patches for name, item in loaded.items()}),
         provenance=MappingProxyType({name: item.source.distribution for name, item in loaded.items()}),
+        entries=MappingProxyType({name: item.source.name for name, item in loaded.items()}),
         diagnostics=tuple(diagnostics),
     )
 
@@ -107,8 +124,10 @@ def _sources(builtin: Iterable[str], entry_points: Iterable[EntryPoint] | None) 
     from importlib import metadata
 
     own = next(iter(metadata.distributions(name=DISTRIBUTION)), None)
+    # once: reading a version parses the distribution's metadata
+    title = _title(DISTRIBUTION, own.version if own else None)
     for path in builtin:
-        yield _Source(path, _title(DISTRIBUTION, own.version if own else None), partial(importlib.import_module, path))
+        yield _Source(path, title, partial(importlib.import_module, path))
     points = metadata.entry_points(group=GROUP) if entry_points is None else entry_points
     # the order of sys.path must not decide which of two plugins for one platform wins
     for point in sorted(points, key=lambda item: (item.name, item.value)):

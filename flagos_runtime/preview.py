@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from flagos_runtime.config.environment import read_environment
+from flagos_runtime.config.environment import Environment
 from flagos_runtime.diagnostics import Diagnostic
 from flagos_runtime.facts import Facts
-from flagos_runtime.integration.catalogue import catalogue
-from flagos_runtime.integration.torch_probes import answers_of
 from flagos_runtime.plan import Plan, PlatformRoutes, RouteSet
 from flagos_runtime.records import Detection
 from flagos_runtime.resolver import resolve
@@ -48,7 +45,7 @@ class Preview:
 
 
 def preview_of(facts: Facts, original: Lookup, answers: Mapping[str, bool | None] | None = None) -> Preview:
-    """Return the plan that *facts* lead to; torch has to be loaded where there is a platform.
+    """Return the plan that *facts* lead to; what *original* looks up may need torch, and nothing else does.
 
     Args:
         facts: platform and routes.
@@ -58,6 +55,10 @@ def preview_of(facts: Facts, original: Lookup, answers: Mapping[str, bool | None
     Raises:
         ResolveError: the routes give no plan.
     """
+    # late: a host without a platform needs neither
+    from flagos_runtime.integration.catalogue import catalogue, patches_for
+    from flagos_runtime.integration.torch_probes import answers_of
+
     platform = facts.detection.platform
     if platform is None or facts.routes is None:
         return Preview(facts, Plan(platform))
@@ -65,9 +66,9 @@ def preview_of(facts: Facts, original: Lookup, answers: Mapping[str, bool | None
     plan = resolve(
         platform,
         routes,
-        catalogue(facts.plugins.patches.get(platform.name, ())),
+        catalogue((*patches_for(platform), *facts.plugins.patches.get(platform.name, ()))),
         answers=answers_of(_conditions(routes), original) if answers is None else answers,
-        switches=_switches(routes),
+        switches=_switches(routes, facts.environment),
     )
     return Preview(facts, plan)
 
@@ -76,7 +77,6 @@ def _conditions(routes: PlatformRoutes) -> tuple[str, ...]:
     return tuple(name for alias in routes.aliases for name in alias.when.original_false)
 
 
-def _switches(routes: PlatformRoutes) -> dict[str, bool]:
-    environment = read_environment(os.environ)
+def _switches(routes: PlatformRoutes, environment: Environment) -> dict[str, bool]:
     names = (alias.when.switch_on for alias in routes.aliases)
     return {name: environment.switch(name) for name in names if name}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Final
 
@@ -114,9 +115,12 @@ def _find_module(name: str, host: HostView) -> Found | None:
     return None if version is None else (version, f"{name} {version}".rstrip())
 
 
-def _find_torch(name: str, host: HostView) -> Found | None:
+def _find_torch(subject: str, host: HostView) -> Found | None:
+    name, _, pattern = subject.partition("=")
     value = host.torch_fact(name)
-    return None if value is None else (value, f"{name} {value}")
+    if value is None or (pattern and not fnmatchcase(value, pattern)):
+        return None
+    return value, f"{name} {value}"
 
 
 FINDERS: Final[Mapping[str, Callable[[str, HostView], Found | None]]] = MappingProxyType(
@@ -146,7 +150,8 @@ def _is_accelerator(class_: str) -> bool:
 
 
 def _either(spec: ProbeSpec) -> str:
-    return " or ".join(spec.subjects)
+    words = " or ".join(spec.subjects)
+    return words.replace("=", " like ") if spec.kind == "torch" else words
 
 
 def _unanswered(spec: ProbeSpec, exc: Exception) -> str:

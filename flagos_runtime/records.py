@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from flagos_runtime.diagnostics import Diagnostic
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 State = Literal["available", "unavailable", "unknown"]
 Evidence = Literal["declared", "detected", "measured"]
-PlatformKind = Literal["cuda", "cuda_shaped", "private_use1", "sim"]
-Presence = Literal["usable", "unusable", "absent"]
+PlatformKind = Literal["cuda", "cuda_shaped", "private_use1", "no_device", "sim"]
+Presence = Literal["usable", "declared", "unusable", "absent"]
 StepKind = Literal["device", "probe", "alias", "compile", "op", "patch"]
 ActivationState = Literal["inactive", "active", "degraded", "disabled"]
 
@@ -42,7 +42,8 @@ class ProbeSpec:
     Attributes:
         name: snake_case, unique; the override is ``FLAGOS_OVERRIDE_<NAME>``.
         kind: ``path`` (glob below /), ``pci`` (vendor id, ``0x10de``), ``library`` (soname or path),
-            ``module`` (importable name), ``torch`` (a torch build fact, e.g. ``version.cuda``).
+            ``module`` (importable name), ``torch`` (a torch build fact, e.g. ``version.cuda``, or a fact and what it
+            must look like, e.g. ``version.__version__=*+corex*``).
         subjects: alternatives; the probe is ``available`` when one of them is found.
         source: where this fact was read.
         required: a platform is *usable* only when every required probe is available.
@@ -71,23 +72,45 @@ class ProbeResult:
     elapsed_s: float = 0.0
 
 
+class Lack(NamedTuple):
+    """A name or probe that a platform does not have, and why: there is none, or no source states it."""
+
+    name: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """One accelerator family as its plugin describes it.
+    """One accelerator family as its plugin describes it, with what each ecosystem calls it.
 
     Attributes:
         name: our name, the key in routes.yaml.
         title: for people.
         kind: decides what ``cuda`` and ``flagos`` mean (docs/architecture.md).
         device_type: the canonical device type of torch, ``None`` where there is none.
-        torch_package: the import name of the vendor's torch plugin, if it has one.
-        gems_vendor: FlagGems' name of the vendor.
-        dist_backend: torch.distributed backend that serves the device.
-        visible_devices: environment names that select devices in the process.
         probes: how presence and usability are told.
         capabilities: declared facts, each with its source.
+        torch_package: the import name of the vendor's torch plugin, if it has one.
+        gems_vendor: FlagGems' name of the vendor, the value of ``GEMS_VENDOR``.
+        dist_backend: torch.distributed backend that serves the device.
+        visible_devices: environment names that select devices in the process.
         detectable: false means the platform is chosen by name only.
         rank: among several usable platforms the higher rank wins.
+        presence_evidence: ``declared`` where no card can be seen: every presence probe must then agree.
+        runtime_only: the vendor's runtime is described and found, and nothing beyond it is covered.
+        torch_attribute: the attribute of torch that FlagGems takes for the vendor's sign.
+        flagcx_device: FlagCX' name of the device.
+        triton_target: the ``backend`` of Triton's target.
+        triton_backends: names under which Triton builds register the backend.
+        triton_extras: names below ``triton.language.extra``, of older builds first.
+        container_devices: environment names by which container runtimes select devices.
+        command: the vendor's command that lists devices; never run by detection.
+        sdk_variables: environment names of the SDK's folder.
+        sdk_paths: where the SDK is installed by default.
+        environment: what the vendor's stack needs in the environment.
+        notes: what else is known to matter, one clause each.
+        names_source: where the names were read.
+        lacks: every name and kind of probe that is missing above, with the reason.
     """
 
     name: str
@@ -102,6 +125,21 @@ class Platform:
     visible_devices: tuple[str, ...] = ()
     detectable: bool = True
     rank: int = 0
+    presence_evidence: Literal["detected", "declared"] = "detected"
+    runtime_only: bool = False
+    torch_attribute: str | None = None
+    flagcx_device: str | None = None
+    triton_target: str | None = None
+    triton_backends: tuple[str, ...] = ()
+    triton_extras: tuple[str, ...] = ()
+    container_devices: tuple[str, ...] = ()
+    command: str | None = None
+    sdk_variables: tuple[str, ...] = ()
+    sdk_paths: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    names_source: str = ""
+    lacks: tuple[Lack, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

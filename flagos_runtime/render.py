@@ -117,7 +117,7 @@ def _capabilities(report: Report) -> Iterable[Section]:
     rows = tuple(
         (item["name"], item["state"], item["evidence"], item["detail"])
         for item in report["capabilities"]
-        if report["platform"]["name"]
+        if report["platform"]["name"] or item["detail"].startswith("not measured")
     )
     counts = _counts(item["state"] for item in report["capabilities"])
     note = counts if rows else f"{counts or 'none known'}; no platform to ask"

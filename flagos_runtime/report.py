@@ -20,6 +20,7 @@ from flagos_runtime.documents import (
     DiagnosticEntry,
     HostEntry,
     LeftOutEntry,
+    MachineEntry,
     OpEntry,
     OpsEntry,
     PatchEntry,
@@ -29,6 +30,8 @@ from flagos_runtime.documents import (
     StepEntry,
     json_schema,
 )
+from flagos_runtime.masking import masked
+from flagos_runtime.measurement import Measure, rows_after
 from flagos_runtime.plan import AliasStatus, Decision, Plan, PlatformRoutes
 from flagos_runtime.records import Capability, Detection, Platform, Status, plain
 
@@ -36,6 +39,7 @@ T = TypeVar("T")
 E = TypeVar("E")
 
 NO_PLATFORMS: Final[tuple[Platform, ...]] = ()
+NO_DIAGNOSTICS: Final[tuple[Diagnostic, ...]] = ()
 
 # -- records -> documents ---------------------------------------------------------------------------------------
 
@@ -100,20 +104,25 @@ def capability_rows(
 
 def host_entry(environ: Mapping[str, str]) -> HostEntry:
     """Return the facts of this interpreter, with what *environ* says to this runtime; imports no torch."""
+    return {**machine_entry(), "environment": our_environment(environ)}
+
+
+def machine_entry() -> MachineEntry:
+    """Return the facts of this interpreter and its machine."""
     return {
         "timestamp": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "python": host_platform.python_version(),
         "torch": installed_version("torch"),
         "machine": host_platform.machine(),
         "os": f"{host_platform.system()} {host_platform.release()}",
-        "environment": our_environment(environ),
     }
 
 
 def our_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of *environ* that this runtime reads or that carry its prefix."""
+    """Return the variables of *environ* that this runtime reads or that carry its prefix, secrets masked."""
     names = _names_that_we_read()
-    return {name: environ[name] for name in sorted(environ) if name in names or name.startswith("FLAGOS_")}
+    ours = (name for name in sorted(environ) if name in names or name.startswith("FLAGOS_"))
+    return {name: masked(name, environ[name]) for name in ours}
 
 
 def _names_that_we_read() -> frozenset[str]:
@@ -227,12 +236,17 @@ def _requirement_states(report: Report) -> dict[str, tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Sources:
-    """Where the parts of a check come from; each may fail without taking the others with it."""
+    """Where the parts of a check come from; each may fail without taking the others with it.
+
+    ``measure`` is there where the capabilities are to be measured, too; ``findings`` are of the host itself.
+    """
 
     status: Callable[[], Status]
     platforms: Callable[[], Iterable[Platform]]
     routes: Callable[[], PlatformRoutes | None]
     host: Callable[[], HostEntry]
+    measure: Measure | None = None
+    findings: Callable[[], Iterable[Diagnostic]] = tuple
 
 
 def gather(sources: Sources, *, failure: Exception | None = None) -> tuple[Report, frozenset[str]]:
@@ -245,11 +259,17 @@ def gather(sources: Sources, *, failure: Exception | None = None) -> tuple[Repor
     platforms = parts.take("plugins", lambda: tuple(sources.platforms()), NO_PLATFORMS)
     routes = parts.take("routes", sources.routes, None) if status.platform else None
     platform = status.detection.platform if status.detection and status.platform else None
+    declared = capability_rows(platform, routes=routes.capabilities if routes else (), platforms=platforms)
+    rows, found = parts.take(
+        "measurement", lambda: rows_after(sources.measure, platform, declared), (declared, NO_DIAGNOSTICS)
+    )
+    # a failed activation has told already what is wrong with torch
+    findings = tuple(parts.take("torch", sources.findings, NO_DIAGNOSTICS)) if failure is None else ()
     document = check_report(
         status,
         host=parts.take("host", sources.host, UNKNOWN_HOST),
-        capabilities=capability_rows(platform, routes=routes.capabilities if routes else (), platforms=platforms),
-        diagnostics=(*_failure_diagnostics(status, failure), *parts.diagnostics),
+        capabilities=rows,
+        diagnostics=(*_failure_diagnostics(status, failure), *findings, *found, *parts.diagnostics),
     )
     return document, frozenset(item.name for known in platforms for item in known.capabilities)
 

@@ -47,6 +47,24 @@ def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.fixture
+def run_command(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the command line in a fresh interpreter, for a user without a configuration."""
+
+    def run(*arguments: object, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "flagos_runtime", *map(str, arguments)],
+            env=clean_environment({"XDG_CONFIG_HOME": str(tmp_path / "config"), **(env or {})}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
 def expect_rc() -> Callable[..., str]:
     """Assert the exit status of a finished child and return what it printed; a failure shows both streams."""
 

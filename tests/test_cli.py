@@ -237,6 +237,31 @@ def test_unknown_requirement_is_wrong_use(activation):
     assert result.stdout == ""
 
 
+def test_deep_check_of_a_host_without_a_platform(activation):
+    """Where there is no platform, a deep check starts nothing, says what it could not measure, and is all right."""
+    result = invoke("check", "--deep")
+
+    assert result.exit_code == 0
+    assert "\n16 unknown\n" in result.stdout
+    assert result.stdout.count("not measured: there is no platform") == 16
+    assert result.stderr == ""
+
+
+def test_deep_check_measures(activation, monkeypatch):
+    """A measurement that contradicts the declaration is a problem, and a requirement goes by what was measured."""
+    activation.record = ACTIVE
+    row = Capability("bf16", "unavailable", "measured", "computes in float32", "check --deep")
+    monkeypatch.setattr("flagos_runtime.integration.deep.runner.measure", lambda platform, settings: [row])
+
+    result = invoke("check", "--deep", "--json", "--require", "bf16", "--routes", "mine.yaml")
+
+    assert result.exit_code == 1
+    assert [item["code"] for item in json.loads(result.stdout)["diagnostics"]] == ["FR305"]
+    assert "requirement 'bf16' is unavailable: declared available, measured unavailable: computes in float32" in (
+        result.stderr.splitlines()
+    )
+
+
 # -- the other commands -----------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from flagos_runtime.plugins import GROUP, load_plugins
+from flagos_runtime.plugins import BUILTIN, GROUP, PluginSet, load_plugins
 
 GOOD = """
     from flagos_runtime.hookspecs import hookimpl
@@ -60,13 +60,26 @@ def test_builtin_platforms_load():
     """The platforms of this tree load without a diagnostic."""
     plugins = load_plugins(())
 
-    assert [item.name for item in plugins.platforms] == ["sim", "cuda"]
+    assert [f"flagos_platforms.{item.name}" for item in plugins.platforms] == list(BUILTIN)
     assert plugins.diagnostics == ()
 
 
 def test_provenance_names_the_distribution(install):
     """Each platform is traced to the distribution that describes it, with its version."""
     assert dict(load(install("good", GOOD)).provenance) == {"good": "good-dist 1.2"}
+
+
+def test_entries_name_where_a_platform_was_found(install):
+    """Each platform is traced to the module or the entry point that describes it."""
+    assert dict(load(install("good", GOOD)).entries) == {"good": "good"}
+    assert load_plugins(()).entries["sim"] == "flagos_platforms.sim"
+
+
+def test_an_empty_set_has_empty_mappings():
+    """A plugin set of nothing can be asked like any other."""
+    empty = PluginSet()
+
+    assert (dict(empty.patches), dict(empty.provenance), dict(empty.entries)) == ({}, {}, {})
 
 
 def test_builtin_platforms_come_from_this_distribution():

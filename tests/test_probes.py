@@ -187,3 +187,15 @@ def test_every_result_is_timed():
     results = run_probes((DRIVER,), host()) + run_probes((DRIVER,), BrokenHost({}))
 
     assert all(result.elapsed_s > 0 for result in results)
+
+
+@pytest.mark.parametrize(
+    ("version", "state"), [("2.7.1+corex.4.4.0", "available"), ("2.11.0+cu130", "unavailable"), (None, "unavailable")]
+)
+def test_torch_fact_may_have_to_look_like_something(version, state):
+    """A vendor's build of torch is told by what its version looks like."""
+    spec = ProbeSpec("acme_torch_build", "torch", ("version.__version__=*+corex*",), "a test")
+    result = run_probe(spec, ReplayHost({"torch": {"version.__version__": version}}))
+
+    assert result.state == state
+    assert "version.__version__" in result.reason

@@ -107,6 +107,31 @@ def test_first_of_equal_rank_wins():
     assert found_by(vendor("b"), vendor("a")).platform.name == "b"
 
 
+def test_loser_of_equal_rank_says_so():
+    """No rank is said to go before itself."""
+    reason = candidate(found_by(vendor("b"), vendor("a")), "a").reason
+
+    assert reason.endswith("; 'b' of the same rank 0 is listed first")
+
+
+def test_declared_platform_comes_after_those_that_were_seen():
+    """Software that speaks for a card which no probe can see loses against a card, whatever its rank."""
+    declared = replace(vendor("a"), presence_evidence="declared", rank=99)
+    alone, beside = found_by(declared), found_by(declared, CUDA)
+
+    assert (alone.platform, candidate(alone, "a").presence) == (declared, "declared")
+    assert beside.platform == CUDA
+
+
+def test_declared_platform_needs_all_that_speaks_for_it():
+    """One sign of several is not enough where none of them is a card."""
+    declared = replace(vendor("a"), presence_evidence="declared")
+    found = found_by(declared, card="unavailable")
+
+    assert (found.platform, candidate(found, "a").presence) == (None, "absent")
+    assert candidate(found, "a").reason.startswith("its software does not declare it: ")
+
+
 def test_embedded_device_is_never_detected():
     """A platform that is not detectable is not chosen, though it would be usable."""
     detection = found_by(SIM)

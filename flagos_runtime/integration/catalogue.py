@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from flagos_runtime.integration.aliases.apis import EMULATED, REFUSED, SAME, SAME_PRIVATE, api_table
-from flagos_runtime.records import StepSpec
+from flagos_runtime.records import Platform, StepSpec
 
 _HERE: Final = "flagos_runtime.integration"
 
@@ -102,6 +103,7 @@ _NAMESPACE: Final = (
 
 _CUDA: Final = (
     _cuda("torch.device", "devices:install", "device:privateuse1"),
+    _cuda("torch.Generator", "devices:install_generator", "device:torch.Generator"),
     _cuda("dispatcher[CUDA]", "factories:install", "device:guard", summary="factories called with a CUDA device"),
     *(_cuda(target, "tensors:install_device_argument") for target in _DEVICE_ARGUMENT),
     _cuda("torch.Tensor.cuda", "tensors:install_cuda"),
@@ -147,21 +149,75 @@ _COMPILE: Final = (
 )
 
 
+# Torch's parser knows no device type "flagos" where the device has another name, so the alias is read by whatever takes
+# a device: besides what the alias "cuda" needs, the factories.
+_FACTORIES: Final = (
+    "torch.arange", "torch.bartlett_window", "torch.blackman_window", "torch.empty", "torch.empty_like",
+    "torch.empty_permuted", "torch.empty_quantized", "torch.empty_strided", "torch.eye", "torch.fft.fftfreq",
+    "torch.fft.rfftfreq", "torch.full", "torch.full_like", "torch.hamming_window", "torch.hann_window",
+    "torch.kaiser_window", "torch.linspace", "torch.logspace", "torch.normal", "torch.ones", "torch.ones_like",
+    "torch.rand", "torch.rand_like", "torch.randint", "torch.randint_like", "torch.randn", "torch.randn_like",
+    "torch.randperm", "torch.range", "torch.scalar_tensor", "torch.tril_indices", "torch.triu_indices", "torch.zeros",
+    "torch.zeros_like", "torch.Tensor.new_empty", "torch.Tensor.new_empty_strided", "torch.Tensor.new_full",
+    "torch.Tensor.new_ones", "torch.Tensor.new_zeros", "torch.nn.Module.to", "torch.get_device_module",
+)  # fmt: skip
+
+
+def _flagos(target: str, installer: str) -> StepSpec:
+    """Return the step of the alias "flagos" for *target*, after the one of "cuda" where that writes the same."""
+    after = (f"alias:cuda/{target}",) if target in _CUDA_TARGETS else ()
+    return StepSpec(f"alias:flagos/{target}", "alias", target, f"{_HERE}.{installer}", after, alias="flagos")
+
+
+_CUDA_TARGETS: Final = frozenset(step.target for step in _CUDA)
+
+_FLAGOS: Final = (
+    _flagos("torch.flagos", "vendor:install_module"),
+    _flagos("torch.device", "aliases.devices:install"),
+    _flagos("torch.Generator", "aliases.devices:install_generator"),
+    *(_flagos(target, "aliases.tensors:install_device_argument") for target in (*_DEVICE_ARGUMENT, *_FACTORIES)),
+    *(_flagos(target, "aliases.amp:install_device_type") for target in _DEVICE_TYPE_ARGUMENT),
+    _flagos("torch.is_autocast_enabled", "aliases.amp:install_flag"),
+    _flagos("torch.set_autocast_enabled", "aliases.amp:install_flag"),
+    _flagos("torch.serialization._package_registry", "aliases.serialization:install"),
+)
+
+#: Patches that this runtime brings along.
+PATCHES: Final = (
+    StepSpec(
+        "patch:gems_vendor",
+        "patch",
+        "os.environ['GEMS_VENDOR']",
+        f"{_HERE}.vendor:install_gems_vendor",
+        summary="tell FlagGems whose device it is",
+    ),
+)
+
+
+def patches_for(platform: Platform) -> tuple[StepSpec, ...]:
+    """Return the patches of this runtime that *platform* takes: CUDA itself needs none."""
+    return PATCHES if platform.gems_vendor is not None and platform.kind not in {"cuda", "sim"} else ()
+
+
 def catalogue(patches: Iterable[StepSpec] = ()) -> tuple[StepSpec, ...]:
-    """Return all steps in order of declaration, with the *patches* of a platform's plugin."""
-    steps = (*_DEVICE, *_PROBE, *_CUDA, *_COMPILE, *patches)
+    """Return all steps in order of declaration, with the *patches* that the platform takes."""
+    steps = (*_DEVICE, *_PROBE, *_CUDA, *_FLAGOS, *_COMPILE, *patches)
     return (*steps, *_last(tuple(step.id for step in steps)))
 
 
 def _last(earlier: tuple[str, ...]) -> tuple[StepSpec, ...]:
-    """Return the steps that have to know every replacement."""
-    return (
+    """Return the steps that have to know every replacement, for each alias since either may be off."""
+    cuda = (
         _cuda(
             "torch.jit._builtins._builtin_table", "copies:install_builtins", *earlier, summary="TorchScript's builtins"
         ),
         _cuda("torch.utils._device._device_constructors", "copies:install_constructors", *earlier),
         _cuda("sys.modules", "copies:install", *earlier, summary="names that modules copied with `from torch import`"),
     )
+    flagos = (
+        replace(step, id=f"alias:flagos/{step.target}", alias="flagos", after=(*earlier, step.id)) for step in cuda
+    )
+    return (*cuda, *flagos)
 
 
 def alias_of(step_id: str) -> str | None:

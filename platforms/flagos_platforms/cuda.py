@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from flagos_runtime.hookspecs import hookimpl
-from flagos_runtime.records import Capability, Platform, ProbeSpec
+from flagos_runtime.records import Capability, Lack, Platform, ProbeSpec
 
 CONTAINER_SCRIPT: Final = "a third party's docker script; FlagOS passes --gpus all instead"
 GPUSTACK: Final = "gpustack-runtime 0.2.6, PCI vendor ids"
@@ -17,6 +17,7 @@ TORCH_AMP: Final = "PyTorch documentation, torch.amp"
 TORCH_COMPILE: Final = "PyTorch documentation, torch.compiler"
 TORCH_PROFILER: Final = "PyTorch documentation, torch.profiler"
 SGLANG_FL: Final = "sglang-plugin-FL 4eb5b2a, platform.py"
+NAMES: Final = "FlagGems main ed2508bc, tools/; Torch-FL; gpustack-runtime 0.2.6"
 
 PROBES: Final = (
     ProbeSpec(
@@ -64,4 +65,17 @@ def flagos_platform() -> Platform:
         gems_vendor="nvidia",
         dist_backend="nccl",
         visible_devices=("CUDA_VISIBLE_DEVICES",),
+        flagcx_device="cuda",
+        triton_target="cuda",
+        triton_backends=("nvidia",),
+        triton_extras=("cuda",),
+        container_devices=("NVIDIA_VISIBLE_DEVICES",),
+        command="nvidia-smi -L",
+        sdk_variables=("CUDA_HOME",),
+        names_source=NAMES,
+        lacks=(
+            Lack("torch_package", "torch itself is built with CUDA"),
+            Lack("torch_attribute", "FlagGems looks for 'NVIDIA' in the device's name"),
+            Lack("sdk_paths", "torch brings its own libraries"),
+        ),
     )

@@ -11,8 +11,6 @@ SOURCE: Final = "tests of this project"
 AVAILABLE: Final = (
     "eager",
     "autograd",
-    "amp.fp16",
-    "amp.bf16",
     "fp64",
     "int64",
     "complex",
@@ -20,8 +18,19 @@ AVAILABLE: Final = (
     "rng",
     "streams",
     "memory_stats",
+    "profiler",
 )
-UNKNOWN: Final = ("triton", "flaggems", "distributed", "profiler")
+AUTOCAST: Final = "autocast passes the device by: results keep the type of their operands"
+NO_GROUP: Final = "no process-group backend takes its tensors"
+INSTALLED: Final = "depends on what is installed; `flagos-runtime check --deep` measures it"
+
+LIMITS: Final = (
+    Capability("amp.fp16", "unavailable", "declared", AUTOCAST, SOURCE),
+    Capability("amp.bf16", "unavailable", "declared", AUTOCAST, SOURCE),
+    Capability("distributed", "unavailable", "declared", NO_GROUP, SOURCE),
+    Capability("triton", "unknown", "declared", INSTALLED, SOURCE),
+    Capability("flaggems", "unknown", "declared", INSTALLED, SOURCE),
+)
 
 
 @hookimpl
@@ -34,7 +43,7 @@ def flagos_platform() -> Platform:
         device_type="flagos",
         capabilities=(
             *(Capability(name, "available", "declared", source=SOURCE) for name in AVAILABLE),
-            *(Capability(name, "unknown", "declared", "no test covers it yet", SOURCE) for name in UNKNOWN),
+            *LIMITS,
         ),
         detectable=False,
     )

@@ -12,6 +12,7 @@ from flagos_runtime.config.loader import bundled_routes, find_routes, load_route
 from flagos_runtime.config.patterns import pattern_problem
 from flagos_runtime.errors import ConfigError
 from flagos_runtime.plan import AliasRoute, Condition, OpRoute, PatchRoute, ProbeRoute
+from flagos_runtime.plugins import load_plugins
 from flagos_runtime.records import Capability
 
 DESIGN = """\
@@ -161,11 +162,15 @@ def test_result_is_immutable(load):
 
 def test_shipped_file_is_valid(known):
     """The file that users copy loads without a finding."""
-    routes = load_routes(bundled_routes(), known)
+    platforms = frozenset(item.name for item in load_plugins(()).platforms)
+    routes = load_routes(bundled_routes(), replace(known, platforms=platforms))
 
     assert routes.diagnostics == ()
+    assert platforms <= {"bpu", *routes.platforms}
     assert routes.of("sim").aliases[0].when.switch_on == "FLAGOS_ALIAS_CUDA"
     assert [alias.enabled for alias in routes.of("cuda").aliases] == [False]
+    assert routes.of("metax").aliases[0].enabled is False
+    assert [(alias.name, alias.enabled) for alias in routes.of("ascend").aliases] == [("cuda", True), ("flagos", True)]
 
 
 def test_without_torch_names_are_unchecked_and_it_says_so(load, known):

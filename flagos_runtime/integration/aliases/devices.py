@@ -1,4 +1,4 @@
-"""`torch.device` as a class that reads the alias, and whose instances are genuine devices."""
+"""`torch.device` and `torch.Generator` as classes that read the alias, and whose instances are genuine."""
 
 from __future__ import annotations
 
@@ -6,49 +6,31 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from flagos_runtime.integration.aliases.names import STOCK_DEVICE, Names
+from flagos_runtime.integration.aliases.names import STOCK_DEVICE
+from flagos_runtime.integration.classes import standing_for
 
 if TYPE_CHECKING:
     from flagos_runtime.integration.context import Context
     from flagos_runtime.records import StepSpec
 
 
-class _DeviceMeta(type):
-    """Make the class equal to the C type that it stands for.
-
-    The C type allows no subclass, and tables all over torch (schema inference, Dynamo's constants, FX's types) are
-    keyed by it. With equality and hash shared, both find the same entry whichever of the two a table was built with.
-    """
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, STOCK_DEVICE)
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return subclass is cls or subclass is STOCK_DEVICE
-
-    def __eq__(cls, other: object) -> bool:
-        return other is cls or other is STOCK_DEVICE or isinstance(other, _DeviceMeta)
-
-    def __hash__(cls) -> int:
-        return hash(STOCK_DEVICE)
-
-    def __getattr__(cls, name: str) -> Any:
-        return getattr(STOCK_DEVICE, name)
-
-    def __repr__(cls) -> str:
-        return repr(STOCK_DEVICE)
-
-
-def device_class(names: Names) -> type:
-    """Return the class for ``torch.device``."""
+def install(context: Context, step: StepSpec) -> None:
+    """Put a class at ``torch.device`` that makes canonical devices of the alias's."""
+    names, previous = context.names(step), torch.device
 
     def new(cls: type, *args: Any, **kwargs: Any) -> torch.device:
-        return names.device(STOCK_DEVICE(*args, **kwargs))
+        # before, since torch's parser knows no alias that is no device type; after, for `device(type=...)`
+        read = [names.device(item) for item in args]
+        return names.device(previous(*read, **{key: names.device(item) for key, item in kwargs.items()}))
 
-    body = {"__new__": new, "__doc__": STOCK_DEVICE.__doc__, "__module__": "torch", "__qualname__": "device"}
-    return _DeviceMeta("device", (), body)
+    context.ledger.install(torch, "device", standing_for(STOCK_DEVICE, "device", new), by=step.id)
 
 
-def install(context: Context, step: StepSpec) -> None:
-    """Put the class at ``torch.device``, and in TorchScript's table of builtins beside the C type."""
-    context.ledger.install(torch, "device", device_class(context.names(step)), by=step.id)
+def install_generator(context: Context, step: StepSpec) -> None:
+    """Put a class at ``torch.Generator`` that makes generators of the canonical device of the alias's."""
+    names, previous = context.names(step), torch.Generator
+
+    def new(cls: type, device: Any = "cpu") -> torch.Generator:
+        return previous(names.device(device))
+
+    context.ledger.install(torch, "Generator", standing_for(torch._C.Generator, "Generator", new), by=step.id)

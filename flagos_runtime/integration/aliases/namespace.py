@@ -23,8 +23,23 @@ if TYPE_CHECKING:
 def install_same(context: Context, step: StepSpec) -> None:
     """Put the device module's own function or class at the name."""
     owner, name = locate(step.target)
-    if hasattr(owner, name):
-        context.ledger.install(owner, name, getattr(context.device_module, name), by=step.id)
+    if not hasattr(owner, name):
+        return
+    own = getattr(context.device_module, name, _WITHOUT.get(name, _MISSING))
+    if own is not _MISSING:
+        context.ledger.install(owner, name, own, by=step.id)
+    elif callable(getattr(owner, name)):
+        _refuse(context, step, owner, name, f"torch.{context.device_type} has no such function")
+
+
+_MISSING = object()
+#: What torch calls on its way to every CUDA tensor, for device modules that have no need of it.
+_WITHOUT: dict[str, Any] = {
+    "_initialized": True,
+    "_is_in_bad_fork": lambda: False,
+    "_lazy_call": lambda queued, **_: queued(),
+    "_lazy_init": lambda: None,
+}
 
 
 def install_refusal(context: Context, step: StepSpec) -> None:

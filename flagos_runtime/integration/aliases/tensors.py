@@ -19,7 +19,7 @@ def install_device_argument(context: Context, step: StepSpec) -> None:
     """Let the ``device`` argument of the step's target be read as the alias means it."""
     owner, name = locate(step.target)
     stock = getattr(owner, name)
-    wrapper = translating(stock, context.names(step).device, position=POSITIONS[step.target])
+    wrapper = translating(stock, context.names(step).device, position=POSITIONS.get(step.target))
     context.ledger.install(owner, name, wrapper, by=step.id)
 
 
@@ -41,6 +41,8 @@ POSITIONS: dict[str, int | None] = {
     "torch.nested.nested_tensor": None,
     "torch.nested.as_nested_tensor": None,
     "torch.UntypedStorage.to": None,
+    "torch.nn.Module.to": 1,
+    "torch.get_device_module": 0,
 }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from flagos_runtime.integration.classes import standing_for
 from flagos_runtime.integration.device.boards import BOARDS, DEVICE_TYPE, DeviceGenerator
 from flagos_runtime.integration.device.boxing import boxed
 from flagos_runtime.integration.device.random import index_of
@@ -109,22 +110,6 @@ def _changes_sides(one: torch.Tensor, other: torch.Tensor) -> bool:
     return (one.device.type == DEVICE_TYPE) != (other.device.type == DEVICE_TYPE) and not one.is_meta
 
 
-class _GeneratorMeta(type):
-    """A class at ``torch.Generator`` whose instances are torch's generators and ours."""
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, torch._C.Generator)
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return subclass is cls or issubclass(subclass, torch._C.Generator)
-
-    def __eq__(cls, other: object) -> bool:
-        return other is cls or other is torch._C.Generator or isinstance(other, _GeneratorMeta)
-
-    def __hash__(cls) -> int:
-        return hash(torch._C.Generator)
-
-
 def install_generator(context: Context, step: StepSpec) -> None:
     """Let ``torch.Generator`` make generators of the device, which torch leaves to C++ backends."""
     live = context.live
@@ -135,8 +120,7 @@ def install_generator(context: Context, step: StepSpec) -> None:
             return DeviceGenerator(index_of(wanted))
         return torch._C.Generator(device)
 
-    body = {"__new__": new, "__doc__": torch._C.Generator.__doc__, "__module__": "torch", "__qualname__": "Generator"}
-    context.ledger.install(torch, "Generator", _GeneratorMeta("Generator", (), body), by=step.id)
+    context.ledger.install(torch, "Generator", standing_for(torch._C.Generator, "Generator", new), by=step.id)
 
 
 def install_storage(context: Context, step: StepSpec) -> None:

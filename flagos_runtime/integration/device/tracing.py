@@ -40,7 +40,8 @@ def install_streams(context: Context, step: StepSpec) -> None:
 
         stock_init = stock.__init__
         context.ledger.install(stock, "__init__", init, by=step.id)
-        for method in ("cur_stream", "cur_stream_id"):
+        # torch 2.11 has no `cur_stream_id`
+        for method in filter(functools.partial(hasattr, stock), ("cur_stream", "cur_stream_id")):
             context.ledger.install(stock, method, _noting(getattr(stock, method)), by=step.id)
 
     on_import(context, module, install)
