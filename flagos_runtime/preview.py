@@ -10,8 +10,6 @@ from typing import Any
 from flagos_runtime.config.environment import read_environment
 from flagos_runtime.diagnostics import Diagnostic
 from flagos_runtime.facts import Facts
-from flagos_runtime.integration.catalogue import catalogue
-from flagos_runtime.integration.torch_probes import answers_of
 from flagos_runtime.plan import Plan, PlatformRoutes, RouteSet
 from flagos_runtime.records import Detection
 from flagos_runtime.resolver import resolve
@@ -58,6 +56,10 @@ def preview_of(facts: Facts, original: Lookup, answers: Mapping[str, bool | None
     Raises:
         ResolveError: the routes give no plan.
     """
+    # late: integration is reached from inside functions alone
+    from flagos_runtime.integration.catalogue import catalogue
+    from flagos_runtime.integration.torch_probes import answers_of
+
     platform = facts.detection.platform
     if platform is None or facts.routes is None:
         return Preview(facts, Plan(platform))

