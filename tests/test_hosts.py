@@ -1,6 +1,7 @@
-"""Recorded hosts, whole and broken: which platform each has, and what is said of every other.
+"""Hosts, whole and broken: which platform each has, and what is said of every other.
 
-Nodes, libraries and PCI vendor ids are those that vendors use; device ids and versions stand for themselves.
+`cuda_h200` was recorded on a machine, all others are written by hand. Their nodes, libraries and PCI vendor ids are those that the platforms' sources state; device
+ids, paths of libraries and versions are made up.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ EACH_HOST = pytest.mark.parametrize("host", EXPECTED)
 
 
 def detected(data, explicit: str | None = None):
-    """Detect the platform of a recorded host among the built-in ones."""
+    """Detect the platform of a replayed host among the built-in ones."""
     host = ReplayHost(data)
     results = {item.name: run_probes(item.probes, host) for item in PLATFORMS}
     return detect(PLATFORMS, results, explicit=explicit)
 
 
 def replayed(name: str):
-    """Detect the platform of the recorded host *name*."""
+    """Detect the platform of the host *name*."""
     return detected(json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8")))
 
 
 # -- the table ------------------------------------------------------------------------------------------------------
 
 
-def test_every_recorded_host_is_expected():
+def test_every_host_is_expected():
     """The table and the folder list the same hosts."""
     assert sorted(EXPECTED) == sorted(path.stem for path in FOLDER.glob("*.json") if path.stem != "expected")
 
@@ -53,7 +54,7 @@ def test_every_platform_has_a_host():
 
 @EACH_HOST
 def test_host_is_a_snapshot(host):
-    """Each recorded host is a file that `flagos-runtime check --host` takes."""
+    """Each host is a file that `flagos-runtime check --host` takes."""
     assert read_snapshot(FOLDER / f"{host}.json")["schema_version"] == 1
 
 

@@ -15,7 +15,8 @@ VENDORS = {
     "gcu": ("torch_gcu", "gcu", "enflame"),
     "cambricon": ("torch_mlu", "mlu", "cambricon"),
 }
-EACH = pytest.mark.parametrize("vendor", VENDORS)
+SLOW = [pytest.param(vendor, marks=pytest.mark.slow) for vendor in VENDORS if vendor != "musa"]
+EACH = pytest.mark.parametrize("vendor", ["musa", *SLOW])
 
 TABLE = """
     import json, os
@@ -152,7 +153,10 @@ SHAPED = """
 """
 
 
-@pytest.mark.parametrize("vendor", ["metax", "dcu", "ppu", "kunlunxin", "iluvatar"])
+@pytest.mark.parametrize(
+    "vendor",
+    ["metax", "ppu", *(pytest.param(name, marks=pytest.mark.slow) for name in ("dcu", "kunlunxin", "iluvatar"))],
+)
 def test_cuda_shaped_vendor_is_left_alone(run_python, expect_rc, vendor) -> None:
     """On a torch that presents the device as CUDA nothing is aliased; only FlagGems is told the vendor."""
     state, changed, flagos, gems_vendor, owner = json.loads(
