@@ -1,7 +1,7 @@
 """Hosts, whole and broken: which platform each has, and what is said of every other.
 
-`cuda_h200` was recorded on a machine, all others are written by hand. Their nodes, libraries and PCI vendor ids are those that the platforms' sources state; device
-ids, paths of libraries and versions are made up.
+`cuda_h200` was recorded on a machine, all others are written by hand. Their nodes, libraries and PCI vendor ids are
+those that the platforms' sources state; device ids, paths of libraries and versions are made up.
 """
 
 from __future__ import annotations
