@@ -3,6 +3,7 @@
     python benchmarks/activation.py [ROUNDS]
 
 Stock torch, a host without a platform and the sim platform alternate; the added time is the difference of the medians.
+Loading the plugins and putting their questions to the host are timed apart.
 """
 
 from __future__ import annotations
@@ -24,6 +25,23 @@ ENVIRONMENTS = {
     "no platform": {},
     "sim": {"FLAGOS_PLATFORM": "sim"},
 }
+DETECTION = """
+import json, os, time
+os.environ["FLAGOS_RUNTIME"] = "off"
+from importlib.metadata import entry_points
+entry_points(group="torch.backends")  # torch has read the distributions' metadata by the time we do
+import flagos_runtime
+from flagos_runtime.detection import detect
+from flagos_runtime.host import LiveHost
+from flagos_runtime.plugins import load_plugins
+from flagos_runtime.probes import run_probes
+start = time.perf_counter()
+platforms = load_plugins().platforms
+loaded = time.perf_counter()
+host = LiveHost()
+detect(platforms, {item.name: run_probes(item.probes, host) for item in platforms}, explicit=None)
+print(json.dumps({"plugins": loaded - start, "detection": time.perf_counter() - loaded}))
+"""
 COMMANDS = (["--help"], ["validate", "routes.yaml"], ["schema"])
 
 
@@ -35,6 +53,9 @@ def main() -> None:
     print(f"import torch: {stock * 1e3:.0f} ms")
     for name in ("no platform", "sim"):
         print(f"added by activation, {name:12}: {(median(rows[name], 'import') - stock) * 1e3:6.1f} ms")
+    parts = alternate(DETECTION, {"plain host": {}}, rounds)["plain host"]
+    for name in ("plugins", "detection"):
+        print(f"of that, {name:12}: {median(parts, name) * 1e3:6.1f} ms")
     for command in COMMANDS:
         print(f"flagos-runtime {' '.join(command):22}: {_fastest(command, rounds):.2f} s")
 

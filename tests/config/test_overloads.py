@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
@@ -61,17 +60,6 @@ def test_well_known_overloads_are_found(found, name):
 def test_other_spellings_are_not(found, name):
     """A packet, torch.ops' spelling and a function's name are no overloads."""
     assert name not in found
-
-
-def test_reading_is_quick(found):
-    """Validation has no time to import torch; the best of some runs leaves a busy machine out of it."""
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        installed_overloads()
-        times.append(time.perf_counter() - start)
-
-    assert min(times) < 0.06
 
 
 @pytest.mark.parametrize("spec", [None, type("Spec", (), {"submodule_search_locations": ["/nowhere"]})()])

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,8 +21,6 @@ VENDORS = tuple(item for item in PLUGINS.platforms if item.kind != "sim")
 COMPLETE = tuple(item for item in VENDORS if not failures(item))
 FILES = [path.rpartition(".")[2] for path in BUILTIN]
 MAY_IMPORT = {"__future__", "typing", "collections.abc", "flagos_runtime.hookspecs", "flagos_runtime.records"}
-ALL_FILES_IMPORT_IN_S = 0.006
-ATTEMPTS = 5
 
 EACH_PLATFORM = pytest.mark.parametrize("platform", PLUGINS.platforms, ids=lambda item: item.name)
 EACH_COMPLETE_VENDOR = pytest.mark.parametrize("platform", COMPLETE, ids=lambda item: item.name)
@@ -101,24 +96,6 @@ def test_loading_imports_no_torch(run_python, expect_rc):
     """
 
     assert expect_rc(run_python(code, env={"FLAGOS_RUNTIME": "off"})).strip() == "[]"
-
-
-def test_files_import_in_milliseconds(tmp_path):
-    """Every process pays for every file, so all of them together cost little once they are compiled."""
-    code = f"""
-import importlib, time
-import flagos_platforms, flagos_runtime.hookspecs
-started = time.perf_counter()
-for path in {BUILTIN!r}:
-    importlib.import_module(path)
-print(time.perf_counter() - started)
-"""
-    env = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path), "FLAGOS_RUNTIME": "off"}
-    env.pop("PYTHONDONTWRITEBYTECODE", None)
-    command = [sys.executable, "-c", code]
-    times = [float(subprocess.check_output(command, env=env, timeout=60)) for _ in range(ATTEMPTS)]
-
-    assert min(times) < ALL_FILES_IMPORT_IN_S
 
 
 # -- the checks themselves ------------------------------------------------------------------------------------------
