@@ -107,10 +107,13 @@ def _headline(report: Report) -> str:
 
 
 def _meaning(report: Report) -> str:
-    """Say what a program gets that asks for "cuda" in this process."""
-    targets = [item["to"] for item in report["aliases"] if item["name"] == "cuda" and item["state"] == "active"]
-    genuine = report["platform"]["device_type"] == "cuda"
-    return targets[0] if targets else "itself" if genuine else "itself (no alias)"
+    """Say what a program gets that asks for "cuda": in this process, or on a replayed host once it is active there."""
+    for item in report["aliases"]:
+        if item["name"] == "cuda" and item["state"] == "active":
+            return item["to"]
+        if item["name"] == "cuda" and item["reason"].startswith("planned:"):
+            return f"{item['to']} once active"
+    return "itself" if report["platform"]["device_type"] == "cuda" else "itself (no alias)"
 
 
 def _capabilities(report: Report) -> Iterable[Section]:

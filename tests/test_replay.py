@@ -116,6 +116,14 @@ def test_check_of_a_replay_shows_what_would_be_done(run_command, snapshot):
     assert document["probes"][0]["original"] == "False"
 
 
+def test_headline_says_what_cuda_would_mean(run_command, expect_rc):
+    """The first line of a replay tells what a program gets there, and that nothing is active here."""
+    host = Path(__file__).parent / "hosts" / "ascend_910b.json"
+    headline = expect_rc(run_command("check", "--host", str(host))).splitlines()[0]
+
+    assert headline == 'platform ascend | device npu | inactive | "cuda" means npu once active'
+
+
 def test_another_host_is_judged_by_its_own_facts(run_command, gpu):
     """A machine with a card is recognised on one without, and the alias stays off by what its torch answered."""
     document = json.loads(run_command("check", "--json", "--host", gpu, "--require", "alias:flagos").stdout)
