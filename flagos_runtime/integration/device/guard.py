@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from flagos_runtime.errors import ActivationError
-from flagos_runtime.integration.device.boards import BOARDS, DEVICE_TYPE
+from flagos_runtime.integration.device.boards import BOARDS
 
 _PRIVATE_USE1 = 20  # c10::DeviceType::PrivateUse1, c10/core/DeviceType.h
 _REGISTRY = "_ZN3c104impl26device_guard_impl_registryE"
@@ -148,6 +148,3 @@ _METHODS: dict[str, Any] = {
 def set_available(active: bool) -> None:  # noqa: FBT001 - a plain setter
     """Let ``torch.accelerator.is_available()`` answer *active*."""
     _HOOKS.active = active
-
-
-__all__ = ["DEVICE_TYPE", "register", "set_available"]
