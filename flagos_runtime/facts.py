@@ -108,7 +108,7 @@ def _names(plugins: PluginSet) -> dict[str, frozenset[str]]:
         "platforms": frozenset(item.name for item in plugins.platforms),
         "probes": frozenset(PROBES),
         "patches": frozenset(patches),
-        "backends": frozenset(BACKENDS),
+        "backends": frozenset(item.name for item in BACKENDS),
     }
 
 

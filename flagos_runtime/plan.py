@@ -11,6 +11,7 @@ from flagos_runtime.diagnostics import Diagnostic
 from flagos_runtime.records import Capability, Platform, StepSpec
 
 DecisionState = Literal["planned", "applied", "skipped", "failed", "disabled"]
+OnFailure = Literal["raise", "next", "cpu"]
 
 # -- routes (validated, `extends` flattened) --------------------------------------------------------------------
 
@@ -45,6 +46,16 @@ class AliasRoute:
 
 
 @dataclass(frozen=True, slots=True)
+class RouteEvidence:
+    """What a route was measured to do; ``date`` is ``YYYY-MM-DD``."""
+
+    verdict: str
+    speedup: float | None = None
+    device: str | None = None
+    date: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OpRoute:
     """Backends for the overloads that ``pattern`` names, first available wins.
 
@@ -54,8 +65,17 @@ class OpRoute:
     pattern: str
     use: tuple[str, ...]
     where: str
-    on_failure: Literal["raise", "next", "cpu"] = "raise"
+    on_failure: OnFailure = "raise"
     guard: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    evidence: RouteEvidence | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpExclusion:
+    """Overloads that keep the kernel that is there, whatever ``prefer`` says."""
+
+    pattern: str
+    where: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +96,8 @@ class PlatformRoutes:
     aliases: tuple[AliasRoute, ...] = ()
     ops_prefer: tuple[str, ...] = ("vendor", "cpu")
     ops: tuple[OpRoute, ...] = ()
+    ops_exclude: tuple[OpExclusion, ...] = ()
+    ops_prefer_where: str = ""
     patches: tuple[PatchRoute, ...] = ()
     capabilities: tuple[Capability, ...] = ()
 
@@ -112,13 +134,56 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class BackendChoice:
+    """One backend that was considered for an overload, and why it may serve it or not."""
+
+    backend: str
+    available: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpDecision:
+    """What serves one overload, and who decided.
+
+    Attributes:
+        overload: ``aten::name.overload``, ``aten::name`` where it has no name.
+        choices: every backend that was considered, in order of preference.
+        where: the place or variable that decided.
+        reason: one clause for people.
+        overruled: places and variables that said something about this overload and lost, in order of strength.
+        on_failure: what follows where a backend's kernel does not exist or does not compile.
+        guard: what a call has to look like; other calls take the kernel that was there before.
+        evidence: what the route was measured to do.
+    """
+
+    overload: str
+    choices: tuple[BackendChoice, ...]
+    where: str
+    reason: str
+    overruled: tuple[str, ...] = ()
+    on_failure: OnFailure = "raise"
+    guard: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    evidence: RouteEvidence | None = None
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """Return the available backends in order; empty where the kernel that is there stays."""
+        return tuple(choice.backend for choice in self.choices if choice.available)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """Ordered steps for one platform and the decision for each thing that was considered."""
+    """Ordered steps for one platform and the decision for each thing that was considered.
+
+    ``operators`` has one decision for each overload that a route, a list or a variable says something about.
+    """
 
     platform: Platform | None
     steps: tuple[StepSpec, ...] = ()
     decisions: tuple[Decision, ...] = ()
     routes: PlatformRoutes | None = None
+    operators: tuple[OpDecision, ...] = ()
 
 
 # -- what became of it ------------------------------------------------------------------------------------------

@@ -196,6 +196,45 @@ class StepSpec:
     summary: str = ""
 
 
+# -- backends of operators ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BackendTable:
+    """What a backend is able to serve on this machine.
+
+    Attributes:
+        available: whether its packages are there.
+        reason: what was found, or what is missing.
+        overloads: ``aten::name.overload`` of each overload that it has a kernel of, ``None`` for all of them.
+        version: the version of the package that the kernels come from.
+    """
+
+    available: bool
+    reason: str
+    overloads: frozenset[str] | None = None
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpBackend:
+    """A source of kernels that operator routes may name, declared without torch.
+
+    Attributes:
+        name: the word in ``routes.yaml``.
+        summary: what serves the overload.
+        table: ``module:function`` that returns a `BackendTable`, called without arguments and before torch is loaded;
+            empty for a backend that is always there and serves every overload.
+        kernel: ``module:function`` that returns the kernel of one overload, called with its name when it is first
+            needed; empty for the backends that are part of this runtime.
+    """
+
+    name: str
+    summary: str
+    table: str = ""
+    kernel: str = ""
+
+
 # -- what the process looks like ----------------------------------------------------------------------------------
 
 

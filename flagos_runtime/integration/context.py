@@ -13,6 +13,7 @@ from flagos_runtime.integration.aliases.names import Live, Names
 if TYPE_CHECKING:
     from flagos_runtime.config.environment import Environment
     from flagos_runtime.ledger import Ledger
+    from flagos_runtime.plan import OpDecision
     from flagos_runtime.records import Platform, StepSpec
 
 
@@ -25,6 +26,7 @@ class Context:
     environment: Environment
     asking: ContextVar[bool]
     live: Live
+    operators: tuple[OpDecision, ...] = ()
 
     @property
     def device_type(self) -> str:

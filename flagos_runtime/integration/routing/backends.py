@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-#: Name -> what serves the overload.
-BACKENDS: Final = {
-    "vendor": "the kernel that the device has",
-    "cpu": "the CPU kernel on host copies, counted",
-    "none": "no kernel: calls raise and name the route",
-    "flaggems": "the Triton kernel of FlagGems",
-    "flaggems_cpp": "the C++ kernel of FlagGems",
-    "tileops": "the kernel of TileOPs",
-}
+from flagos_runtime.records import OpBackend
+
+_HERE: Final = "flagos_runtime.integration.routing"
+
+#: Backends of this runtime; plugins may bring more.
+BACKENDS: Final = (
+    OpBackend("vendor", "the kernel that the device has"),
+    OpBackend("cpu", "the CPU kernel on host copies, counted"),
+    OpBackend("none", "no kernel: calls raise and name the route"),
+    OpBackend("flaggems", "the Triton kernel of FlagGems", f"{_HERE}.gems_table:table", f"{_HERE}.flaggems:kernel"),
+    OpBackend("flaggems_cpp", "the C++ kernel of FlagGems", f"{_HERE}.gems_table:cpp_table"),
+    OpBackend("tileops", "the kernel of TileOPs", f"{_HERE}.gems_table:tileops_table"),
+)
