@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import ModuleType
+from types import FunctionType, GetSetDescriptorType, ModuleType
 from typing import Any, Final, Protocol
 
 from flagos_runtime.diagnostics import Diagnostic
@@ -49,7 +49,9 @@ class _Attribute:
 
     def read(self) -> object:
         # the owner's own namespace: getattr would run descriptors and module __getattr__, and find inherited values
-        return namespace_of(self.owner).get(self.name, ABSENT)
+        value = namespace_of(self.owner).get(self.name, ABSENT)
+        slot = vars(type(self.owner)).get(self.name)
+        return slot.__get__(self.owner) if value is ABSENT and isinstance(slot, GetSetDescriptorType) else value
 
     def write(self, value: object) -> None:
         setattr(self.owner, self.name, value)
@@ -191,8 +193,8 @@ def inherited(owner: object, name: str) -> object:
 
 
 def name_of(owner: object) -> str:
-    """Return the dotted name of a module or class, and of anything else its type's."""
-    if isinstance(owner, type):
+    """Return the dotted name of a module, class or function, and of anything else its type's."""
+    if isinstance(owner, (type, FunctionType)):
         return f"{owner.__module__}.{owner.__qualname__}"
     return str(namespace_of(owner).get("__name__") or type(owner).__name__)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -42,11 +41,3 @@ def install_module(context: Context, step: StepSpec) -> None:
     module = context.device_module
     context.ledger.install(torch, "flagos", module, by=step.id)
     context.ledger.install_item(sys.modules, "torch.flagos", module, by=step.id, label="sys.modules")
-
-
-def install_gems_vendor(context: Context, step: StepSpec) -> None:
-    """Name the vendor for FlagGems, which otherwise guesses it from attributes of torch; a set value stays."""
-    if not os.environ.get("GEMS_VENDOR"):
-        context.ledger.install_item(
-            os.environ, "GEMS_VENDOR", context.platform.gems_vendor, by=step.id, label="os.environ"
-        )

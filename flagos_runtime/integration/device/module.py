@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace, TracebackType
 from typing import TYPE_CHECKING
 
@@ -129,6 +131,7 @@ def get_device_properties(device: object = None) -> SimpleNamespace:
         minor=0,
         total_memory=BOARDS.capacity,
         multi_processor_count=1,
+        L2_cache_size=_host_cache(),
         is_integrated=True,
         is_multi_gpu_board=False,
         warp_size=1,
@@ -138,6 +141,15 @@ def get_device_properties(device: object = None) -> SimpleNamespace:
         gcnArchName="",
         uuid="00000000-0000-0000-0000-000000000000",
     )
+
+
+@functools.cache
+def _host_cache() -> int:
+    """Return the bytes of the host's second-level cache as Linux tells them, 1 MiB where it does not."""
+    try:
+        return int(Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().rstrip("K\n")) * 1024
+    except (OSError, ValueError):
+        return 1 << 20
 
 
 def can_device_access_peer(device: object, peer_device: object) -> bool:
