@@ -44,3 +44,7 @@ class RefusedError(FlagosError, NotImplementedError):
 
     The message names the API and the platform.
     """
+
+
+class KernelUnavailableError(FlagosError):
+    """A backend has no kernel of an overload on this machine; the message says why."""

@@ -7,7 +7,10 @@ from dataclasses import replace
 from typing import Final
 
 from flagos_runtime.integration.aliases.apis import EMULATED, REFUSED, SAME, SAME_PRIVATE, api_table
-from flagos_runtime.records import Platform, StepSpec
+from flagos_runtime.integration.gems.steps import PATCHES, patches_for
+from flagos_runtime.records import StepSpec
+
+__all__ = ["PATCHES", "PROBES", "alias_counts", "alias_of", "catalogue", "patches_for"]
 
 _HERE: Final = "flagos_runtime.integration"
 
@@ -182,26 +185,19 @@ _FLAGOS: Final = (
     _flagos("torch.serialization._package_registry", "aliases.serialization:install"),
 )
 
-#: Patches that this runtime brings along.
-PATCHES: Final = (
-    StepSpec(
-        "patch:gems_vendor",
-        "patch",
-        "os.environ['GEMS_VENDOR']",
-        f"{_HERE}.vendor:install_gems_vendor",
-        summary="tell FlagGems whose device it is",
-    ),
+_OPERATORS: Final = StepSpec(
+    "op:routes",
+    "op",
+    "dispatcher[operators]",
+    f"{_HERE}.routing.router:install",
+    ("device:kernels",),
+    summary="operators are served by the backends that routes name",
 )
-
-
-def patches_for(platform: Platform) -> tuple[StepSpec, ...]:
-    """Return the patches of this runtime that *platform* takes: CUDA itself needs none."""
-    return PATCHES if platform.gems_vendor is not None and platform.kind not in {"cuda", "sim"} else ()
 
 
 def catalogue(patches: Iterable[StepSpec] = ()) -> tuple[StepSpec, ...]:
     """Return all steps in order of declaration, with the *patches* that the platform takes."""
-    steps = (*_DEVICE, *_PROBE, *_CUDA, *_FLAGOS, *_COMPILE, *patches)
+    steps = (*_DEVICE, *_PROBE, *_CUDA, *_FLAGOS, *_COMPILE, *patches, _OPERATORS)
     return (*steps, *_last(tuple(step.id for step in steps)))
 
 

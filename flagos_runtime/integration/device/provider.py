@@ -54,7 +54,8 @@ def install_guard(context: Context, step: StepSpec) -> None:
 
 def install_kernels(context: Context, step: StepSpec) -> None:
     """Register a kernel for each overload that the device needs one for."""
-    register_kernels(context.ledger, "PrivateUse1", kernels.all_kernels(), by=step.id)
+    context.kernels.update(kernels.all_kernels())
+    register_kernels(context.ledger, "PrivateUse1", context.kernels, by=step.id)
 
 
 def install_lazy_bits(context: Context, step: StepSpec) -> None:

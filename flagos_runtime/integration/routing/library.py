@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 import weakref
 from typing import TYPE_CHECKING
 
@@ -50,8 +51,11 @@ def register_kernels(ledger: Ledger, key: str, kernels: Mapping[str, Callable[..
     """
     library = torch.library.Library("aten", "IMPL")
     ledger.adopt(f"dispatcher[{key}]", library._destroy, by=by)
-    for name, kernel in kernels.items():
-        library.m.impl(name.removeprefix("aten::"), key, kernel, False)  # type: ignore[union-attr] # set until destroyed
+    with warnings.catch_warnings():
+        # the dispatcher warns about the first of all overridden kernels; here that is what was asked for
+        warnings.filterwarnings("ignore", "Warning only once for all operators", UserWarning)
+        for name, kernel in kernels.items():
+            library.m.impl(name.removeprefix("aten::"), key, kernel, False)  # type: ignore[union-attr] # set until destroyed
 
 
 def fall_through(ledger: Ledger, key: str, *, by: str) -> None:
