@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from flagos_runtime.config.environment import read_environment
 from flagos_runtime.errors import ActivationError
-from flagos_runtime.facts import Facts, find_facts, idle_status, known_names
+from flagos_runtime.facts import Facts, find_facts, idle_status, known_names, operator_backends
 from flagos_runtime.records import Status, StepSpec
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 # Imports inside functions below: a host without a platform must not pay for planning, installing or reporting.
 
 log = logging.getLogger(__name__)
+patch_log = logging.getLogger("flagos_runtime.patch")
 
 
 class _Process:
@@ -111,7 +112,8 @@ def status() -> Status:
             return _process.status
         from flagos_runtime import statuses
 
-        return statuses.with_drift(_process.status, _process.preview.plan, _process.ledger)
+        found = statuses.with_drift(_process.status, _process.preview.plan, _process.ledger)
+        return replace(found, operators=_process.context.counts.records()) if _process.context else found
 
 
 def original(target: str) -> Any:  # noqa: ANN401 - whatever stood there
@@ -291,12 +293,14 @@ def _load_device(facts: Facts) -> None:
 
 def _install(found: Preview, steps: Sequence[StepSpec]) -> Status:
     """Install *steps* in this order, or nothing at all."""
-    from flagos_runtime import statuses
+    from flagos_runtime import logs, statuses
 
     context = _context(found)
+    logs.enable(context.environment.text(logs.VARIABLE))
     for step in steps:
         try:
             _installer(step)(context, step)
+            patch_log.info("%s -> %s", step.id, step.target)
         except Exception as exc:
             context.live.on = False
             _process.ledger.restore()
@@ -316,7 +320,10 @@ def _context(found: Preview) -> Context:
     platform = found.detection.platform
     if platform is None or platform.device_type is None:
         raise ActivationError("there is no device that steps could be installed for")
-    return Context(_process.ledger, platform, read_environment(os.environ), _process.asking, Live())
+    environment = found.facts.environment
+    backends = {item.name: item for item in operator_backends(found.facts.plugins)}
+    operators = found.plan.operators
+    return Context(_process.ledger, platform, environment, _process.asking, Live(), operators, backends)
 
 
 def _installer(step: StepSpec) -> Callable[[Context, StepSpec], None]:

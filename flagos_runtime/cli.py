@@ -6,36 +6,37 @@ Commands import what they need themselves, because ``--help`` and ``validate`` h
 from __future__ import annotations
 
 import functools
-import json
 import os
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn, ParamSpec, TextIO
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from typer.main import get_command
 
-from flagos_runtime.errors import ConfigError, FlagosError
+from flagos_runtime.console import (
+    PROBLEM,
+    WRONG_USE,
+    command,
+    note,
+    print_page,
+    say,
+    say_json,
+    show,
+    table_width,
+    wants_color,
+)
+from flagos_runtime.errors import ConfigError
 
 if TYPE_CHECKING:
-    from flagos_runtime.diagnostics import Diagnostic
+    from flagos_runtime.conversion import Converted
     from flagos_runtime.documents import Report
     from flagos_runtime.plan import Explanation
     from flagos_runtime.preview import Preview
     from flagos_runtime.records import Capability, Platform
-    from flagos_runtime.render import Page
     from flagos_runtime.report import Sources
-
-P = ParamSpec("P")
-
-PROBLEM: Final = 1
-WRONG_USE: Final = 2
-BUG: Final = 3
-INTERRUPTED: Final = 130
 
 SCHEMAS: Final[Mapping[str, str]] = {
     "routes": "flagos_runtime.config.schema:routes_schema",
@@ -48,6 +49,8 @@ RoutesOption = Annotated[Path | None, typer.Option("--routes", metavar="FILE", h
 HostOption = Annotated[
     Path | None, typer.Option("--host", metavar="SNAPSHOT", help="Take the host that was recorded in this file.")
 ]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite what is there.")]
+OutputOption = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, everything else on stderr.")]
 
 app = typer.Typer(
@@ -66,28 +69,6 @@ def main() -> None:
     get_command(app)(prog_name="flagos-runtime")
 
 
-def _command(body: Callable[P, None]) -> Callable[P, None]:
-    """Give *body* the exit codes that every command shares."""
-
-    @functools.wraps(body)
-    def command(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            body(*args, **kwargs)
-        except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
-            raise
-        except KeyboardInterrupt:
-            _fail("interrupted", INTERRUPTED)
-        except ConfigError as error:
-            _show(error.diagnostics)
-            raise typer.Exit(WRONG_USE) from error
-        except FlagosError as error:
-            _fail(f"error: {error}", PROBLEM)
-        except Exception as error:  # noqa: BLE001 - the outermost border: a bug has an exit code of its own
-            _fail_with_bug(error)
-
-    return command
-
-
 # -- commands ---------------------------------------------------------------------------------------------------
 
 
@@ -95,7 +76,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from flagos_runtime.report import installed_version
 
-        _say(f"flagos-runtime {installed_version('flagos-runtime') or 'from a checkout that is not installed'}")
+        say(f"flagos-runtime {installed_version('flagos-runtime') or 'from a checkout that is not installed'}")
         raise typer.Exit
 
 
@@ -109,7 +90,7 @@ def options(
 
 
 @app.command()
-@_command
+@command
 def check(
     *,
     platform: PlatformOption = None,
@@ -145,14 +126,14 @@ def check(
     unmet = report.unmet_requirements(document, wanted)
     _print_report(document, "json" if as_json else "markdown" if as_markdown else "table")
     for line in unmet:
-        _note(line)
+        note(line)
     if failure is not None:
         raise failure
     raise typer.Exit(PROBLEM if unmet or report.has_problem(document) else 0)
 
 
 @app.command()
-@_command
+@command
 def plan(
     platform: PlatformOption = None,
     routes: RoutesOption = None,
@@ -173,15 +154,15 @@ def plan(
         diagnostics=preview.diagnostics,
     )
     if as_json:
-        _say_json({**document})
-        _show(preview.diagnostics)
+        say_json({**document})
+        show(preview.diagnostics)
     else:
-        _print_page(render.plan_page(document))
+        print_page(render.plan_page(document))
     raise typer.Exit(PROBLEM if any(item.severity == "error" for item in preview.diagnostics) else 0)
 
 
 @app.command()
-@_command
+@command
 def explain(
     name: Annotated[str, typer.Argument(metavar="NAME", help="aten::mm.default, torch.cuda.is_available or cuda.")],
     platform: PlatformOption = None,
@@ -197,16 +178,16 @@ def explain(
     failure = _activation_failure(platform, None) if host is None else None
     explanation = _explanation(name, host, platform)
     if as_json:
-        _say_json(plain(explanation))
+        say_json(plain(explanation))
     else:
-        _say("\n".join(explanation.lines))
+        say("\n".join(explanation.lines))
     if failure is not None:
         raise failure
     raise typer.Exit(WRONG_USE if explanation.kind == "unknown" else 0)
 
 
 @app.command()
-@_command
+@command
 def validate(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The route file.")],
     as_json: JsonOption = False,
@@ -220,16 +201,16 @@ def validate(
         valid = True
     except ConfigError as error:
         found, valid = error.diagnostics, False
-    _show(found)
+    show(found)
     if as_json:
-        _say_json({"file": str(file), "valid": valid, "diagnostics": [item.to_dict() for item in found]})
+        say_json({"file": str(file), "valid": valid, "diagnostics": [item.to_dict() for item in found]})
     elif valid:
-        _say(f"{file}: valid")
+        say(f"{file}: valid")
     raise typer.Exit(0 if valid else WRONG_USE)
 
 
 @app.command()
-@_command
+@command
 def snapshot() -> None:
     """Print what is known of this host as JSON, for --host on another one.
 
@@ -237,11 +218,11 @@ def snapshot() -> None:
     """
     from flagos_runtime.snapshot import snapshot_of_this_host
 
-    _say_json(snapshot_of_this_host())
+    say_json(snapshot_of_this_host())
 
 
 @app.command()
-@_command
+@command
 def schema(
     of: Annotated[str, typer.Argument(metavar="[routes|report|snapshot]", help="Which document.")] = "routes",
 ) -> None:
@@ -249,11 +230,11 @@ def schema(
     if of not in SCHEMAS:
         raise typer.BadParameter(f"'{of}' has no schema; known are {', '.join(SCHEMAS)}")
     module, _, function = SCHEMAS[of].partition(":")
-    _say_json(getattr(import_module(module), function)(), sort_keys=True)
+    say_json(getattr(import_module(module), function)(), sort_keys=True)
 
 
 @app.command()
-@_command
+@command
 def apis(as_json: JsonOption = False) -> None:
     """Print how each API of torch.cuda is treated."""
     from flagos_runtime import activation, render
@@ -262,61 +243,101 @@ def apis(as_json: JsonOption = False) -> None:
     rows = tuple((item.name, item.treatment, item.detail) for item in activation.api_table())
     if as_json:
         entries = [dict(zip(("name", "treatment", "detail"), row, strict=True)) for row in rows]
-        _say_json({"schema_version": SCHEMA_VERSION, "apis": entries})
+        say_json({"schema_version": SCHEMA_VERSION, "apis": entries})
     else:
-        _print_page(render.apis_page(rows))
+        print_page(render.apis_page(rows))
 
 
 @app.command()
-@_command
+@command
 def matrix(
     as_json: JsonOption = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, a cell for each fact.")] = False,
+    evidence: Annotated[bool, typer.Option("--evidence", help="Print verdicts on operators instead.")] = False,
+    survey: Annotated[
+        Path | None, typer.Option(metavar="RESULT", help="Put the result of a survey beside them.")
+    ] = None,
 ) -> None:
-    """Print what every known platform declares, asking nothing of this host."""
+    """Print what every known platform declares, asking nothing of this host.
+
+    With --evidence: what surveys of its operators found, as others published it.
+    """
     if as_json and as_markdown:
         raise typer.BadParameter("--json and --markdown exclude each other")
+    if survey is not None and not evidence:
+        raise typer.BadParameter("--survey goes with --evidence")
+    if evidence:
+        _print_evidence(survey, "json" if as_json else "markdown" if as_markdown else "table")
+        return
     from flagos_runtime import plugins, render
     from flagos_runtime.matrix import matrix_page, matrix_report
 
     found = plugins.load_plugins()
     document = matrix_report(found)
     if as_json:
-        _say_json({**document})
-        _show(found.diagnostics)
+        say_json({**document})
+        show(found.diagnostics)
     elif as_markdown:
-        _say(render.page_markdown(matrix_page(document, grid=True)))
+        say(render.page_markdown(matrix_page(document, grid=True)))
     else:
-        _print_page(matrix_page(document))
+        print_page(matrix_page(document))
     raise typer.Exit(PROBLEM if found.diagnostics else 0)
 
 
 @app.command()
-@_command
+@command
 def init(
     path: Annotated[Path | None, typer.Argument(metavar="[PATH]", help="Default: where activation looks.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite what is there.")] = False,
+    force: ForceOption = False,
 ) -> None:
     """Copy the route file that is shipped, for editing."""
     from flagos_runtime.config.loader import bundled_routes
 
     target = path or _user_routes(os.environ)
-    text = Path(bundled_routes()).read_text(encoding="utf-8")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # "x" fails on an existing file without a moment in which another process can create it
-        with target.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        exists = target.exists() and not force
-        reason = "exists; pass --force to overwrite it" if exists else f"cannot be written: {error.strerror}"
-        raise typer.BadParameter(f"'{target}' {reason}", param_hint="PATH") from error
-    _say(str(target))
-    _note(f"edit it, then run: flagos-runtime validate {target}")
+    _write(target, Path(bundled_routes()).read_text(encoding="utf-8"), force=force)
+    say(str(target))
+    note(f"edit it, then run: flagos-runtime validate {target}")
+
+
+@app.command()
+@command
+def import_conf(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Upstream backends_*.conf files.")],
+    platform: PlatformOption = None,
+    output: OutputOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the route file that upstream confs come to, without torch.
+
+    Overloads that the installed torch does not have are left out and named; a backend or line that is wrong refuses
+    everything.
+    """
+    from flagos_runtime.conversion import import_confs
+
+    _deliver(import_confs(tuple(files), platform), output, force=force, as_json=as_json)
+
+
+@app.command()
+@command
+def export_conf(
+    *,
+    routes: Annotated[Path | None, typer.Argument(metavar="[ROUTES]", help="Default: what activation takes.")] = None,
+    platform: PlatformOption = None,
+    vendor: Annotated[str | None, typer.Option(metavar="WORD", help="The word for the backend 'vendor'.")] = None,
+    lossy: Annotated[bool, typer.Option("--lossy", help="Leave out what a conf cannot express.")] = False,
+    output: OutputOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the operator routes of one platform as an upstream conf, without torch."""
+    from flagos_runtime.conversion import export_conf as convert
+
+    _deliver(convert(routes, platform, vendor=vendor, lossy=lossy), output, force=force, as_json=as_json)
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@_command
+@command
 def run(
     script: Annotated[Path, typer.Argument(metavar="SCRIPT", exists=True, help="A Python file.")],
     arguments: Annotated[list[str] | None, typer.Argument(metavar="[ARGS]...", help="Its arguments.")] = None,
@@ -409,16 +430,10 @@ def _print_report(document: Report, layout: str) -> None:
     from flagos_runtime.diagnostics import Diagnostic
 
     if layout == "table":
-        _say(render.as_table(document, width=_width(), color=_wants_color()))
+        say(render.as_table(document, width=table_width(), color=wants_color()))
         return
-    _say(render.RENDERERS[layout](document))
-    _show(Diagnostic(**item) for item in document["diagnostics"])
-
-
-def _print_page(page: Page) -> None:
-    from flagos_runtime.render import page_table
-
-    _say(page_table(page, width=_width(), color=_wants_color()))
+    say(render.RENDERERS[layout](document))
+    show(Diagnostic(**item) for item in document["diagnostics"])
 
 
 def _user_routes(environ: Mapping[str, str]) -> Path:
@@ -426,50 +441,46 @@ def _user_routes(environ: Mapping[str, str]) -> Path:
     return Path(config).expanduser() / "flagos" / "routes.yaml"
 
 
-# -- output -----------------------------------------------------------------------------------------------------
+def _print_evidence(survey: Path | None, layout: str) -> None:
+    from flagos_runtime.evidence import evidence_page, evidence_report
+    from flagos_runtime.render import page_markdown
+
+    found = evidence_report(survey)
+    if layout == "json":
+        say_json({**found})
+    elif layout == "markdown":
+        say(page_markdown(evidence_page(found)))
+    else:
+        print_page(evidence_page(found))
 
 
-def _say(text: str) -> None:
-    typer.echo(_printable(text.removesuffix("\n"), sys.stdout))
+def _deliver(found: Converted, output: Path | None, *, force: bool, as_json: bool) -> None:
+    """Write or print what a conversion made; what it left out is a problem, notes are none."""
+    from flagos_runtime.documents import SCHEMA_VERSION
+
+    if output is not None:
+        _write(output, found.text, force=force)
+    show(found.diagnostics)
+    if as_json:
+        written = None if output is None else str(output)
+        routes = {name: dict(table) for name, table in found.routes.items()}
+        findings = [item.to_dict() for item in found.diagnostics]
+        say_json({"schema_version": SCHEMA_VERSION, "written": written, "routes": routes, "diagnostics": findings})
+    else:
+        say(found.text if output is None else str(output))
+    raise typer.Exit(PROBLEM if any(item.severity != "note" for item in found.diagnostics) else 0)
 
 
-def _say_json(document: object, *, sort_keys: bool = False) -> None:
-    _say(json.dumps(document, indent=2, sort_keys=sort_keys))
-
-
-def _note(text: str) -> None:
-    typer.echo(_printable(text, sys.stderr), err=True)
-
-
-def _show(diagnostics: Iterable[Diagnostic]) -> None:
-    for item in diagnostics:
-        _note(str(item))
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    _note(message)
-    raise typer.Exit(code)
-
-
-def _fail_with_bug(error: Exception) -> NoReturn:
-    import traceback
-
-    _note("".join(traceback.format_exception(error)))
-    _fail(f"this is a bug in flagos_runtime: {type(error).__name__}: {error}", BUG)
-
-
-def _printable(text: str, stream: TextIO) -> str:
-    """Return *text* as *stream* can take it: a report must not die of a console that is not UTF-8."""
-    encoding = stream.encoding or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
-
-
-def _width() -> int:
-    return min(100, get_terminal_size((100, 24)).columns)
-
-
-def _wants_color() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+def _write(target: Path, text: str, *, force: bool) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # "x" fails on an existing file without a moment in which another process can create it
+        with target.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        exists = target.exists() and not force
+        reason = "exists; pass --force to overwrite it" if exists else f"cannot be written: {error.strerror}"
+        raise typer.BadParameter(f"'{target}' {reason}", param_hint="PATH") from error
 
 
 def _text(path: Path | None) -> str | None:

@@ -7,7 +7,7 @@ from types import UnionType
 from typing import Annotated, Final, Literal, TypedDict, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from flagos_runtime.diagnostics import Severity
-from flagos_runtime.plan import DecisionState
+from flagos_runtime.plan import DecisionState, OnFailure
 from flagos_runtime.records import ActivationState, Evidence, State, StepKind
 
 SCHEMA_VERSION: Final = 1
@@ -85,7 +85,7 @@ class AliasEntry(TypedDict):
 
 
 class PatchEntry(TypedDict):
-    """The outcome for one step that is not an op route."""
+    """The outcome for one step."""
 
     id: str
     target: str
@@ -104,20 +104,20 @@ class CapabilityEntry(TypedDict):
 
 
 class OpEntry(TypedDict):
-    """The outcome for one op route."""
+    """What was decided for one overload."""
 
     name: str
-    state: DecisionState
-    reason: str
-    where: str
+    backend: Annotated[str | None, "first available backend; null where the kernel that is there stays"]
+    reason: Annotated[str, "why; where no backend is available, what each of them lacks"]
+    where: Annotated[str, "place or variable that decided"]
 
 
 class OpsEntry(TypedDict):
-    """Op routes: how many by state, and which."""
+    """Operators about which a route, a list or a variable says something."""
 
-    counts: Annotated[dict[str, int], "number of op routes by state"]
-    overrides: Annotated[list[OpEntry], "routes that are in force"]
-    unavailable: Annotated[list[OpEntry], "routes that are not in force, with the reason"]
+    counts: Annotated[dict[str, int], "number of overloads by the backend that serves them"]
+    overrides: Annotated[list[OpEntry], "overloads that a variable decided"]
+    unavailable: Annotated[list[OpEntry], "overloads that no backend of theirs can serve, with the reason"]
 
 
 class DiagnosticEntry(TypedDict):
@@ -165,6 +165,28 @@ class StepEntry(LeftOutEntry):
     summary: str
 
 
+class ChoiceEntry(TypedDict):
+    """One backend that was considered for an overload."""
+
+    backend: str
+    available: bool
+    reason: str
+
+
+class OperatorEntry(TypedDict):
+    """What serves one overload, and who decided."""
+
+    overload: str
+    backends: list[str]
+    choices: list[ChoiceEntry]
+    where: str
+    reason: str
+    overruled: list[str]
+    on_failure: OnFailure
+    guard: dict[str, object]
+    evidence: dict[str, object] | None
+
+
 class PlanReport(TypedDict):
     """What `flagos-runtime plan --json` prints."""
 
@@ -173,6 +195,7 @@ class PlanReport(TypedDict):
     routes: str
     steps: list[StepEntry]
     left_out: list[LeftOutEntry]
+    operators: list[OperatorEntry]
     diagnostics: list[DiagnosticEntry]
 
 

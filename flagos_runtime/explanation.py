@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from typing import TYPE_CHECKING
 
+from flagos_runtime.config.overloads import canonical
 from flagos_runtime.ledger import locate, writer_of
-from flagos_runtime.plan import Decision, Explanation, Plan
+from flagos_runtime.plan import BackendChoice, Decision, Explanation, OpDecision, Plan, RouteEvidence
 from flagos_runtime.records import Status
 
 if TYPE_CHECKING:
@@ -23,7 +25,8 @@ def explain_name(name: str, status: Status, plan: Plan, ledger: Ledger | None) -
         return Explanation(name, "alias", tuple(_alias_lines(name, status, decisions)))
     if name.startswith("aten::"):
         lines = _overload_lines(name, status) if ledger is not None else _unrecorded_lines(status)
-        return Explanation(name, "overload", tuple(lines))
+        more = (*_decision_lines(canonical(name), plan), *_call_lines(canonical(name), status))
+        return Explanation(name, "overload", (*lines, *more))
     found = tuple(_target_lines(name, decisions, ledger))
     if found:
         return Explanation(name, "target", found)
@@ -81,3 +84,62 @@ def _unrecorded_lines(status: Status) -> Iterator[str]:
     yield "a snapshot does not record which kernels torch has"
     if status.device_type is not None:
         yield f"the canonical device is '{status.device_type}'"
+
+
+def _decision_lines(name: str, plan: Plan) -> Iterator[str]:
+    """Say what was decided for an overload, by whom and against whom."""
+    found = next((item for item in plan.operators if item.overload == name), None)
+    if found is None:
+        yield "no route, list or variable says anything about it"
+        return
+    backend = next(iter(found.backends), None)
+    outcome = f"'{backend}' serves it" if backend else "no backend can serve it, so the kernel that is there stays"
+    yield f"{outcome}: {found.reason}{_at(found.where)}"
+    yield from (f"overruled: {where}" for where in found.overruled)
+    yield from map(_choice_line, found.choices)
+    yield from _condition_lines(found)
+
+
+def _call_lines(name: str, status: Status) -> Iterator[str]:
+    """Say what serves a routed overload in this process, and how often what has."""
+    found = next((item for item in status.operators if item.overload == name), None)
+    if found is None:
+        return
+    yield f"kernel in force: {found.in_force or 'loaded by the first call'}"
+    yield f"prior kernel: {found.prior}"
+    calls = (f"{count} by {backend}" for backend, count in found.served.items())
+    yield f"calls: {', '.join(calls) or 'none yet'}"
+    yield from (f"'{item.backend}' failed: {item.reason}; {item.then}" for item in found.failures)
+
+
+def _at(where: str) -> str:
+    return f" ({where})" if where else ""
+
+
+def _choice_line(choice: BackendChoice) -> str:
+    return f"backend '{choice.backend}' is {'available' if choice.available else 'unavailable'}: {choice.reason}"
+
+
+def _condition_lines(decision: OpDecision) -> Iterator[str]:
+    if decision.guard:
+        wanted = ", ".join(f"{name} {_listed(value)}" for name, value in decision.guard.items())
+        yield f"guard: {wanted}; other calls take the kernel that was there before"
+    if decision.on_failure != "raise":
+        heir = "the next backend" if decision.on_failure == "next" else "the CPU"
+        yield f"where the kernel does not exist or does not compile, {heir} takes over"
+    if decision.evidence is not None:
+        yield f"measured: {', '.join(_evidence(decision.evidence, date.today()))}"
+
+
+def _listed(value: object) -> str:
+    return " or ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _evidence(found: RouteEvidence, today: date) -> Iterator[str]:
+    yield found.verdict
+    if found.speedup is not None:
+        yield f"{found.speedup:g} times as fast as the vendor's kernel"
+    if found.device is not None:
+        yield f"on {found.device}"
+    if found.date is not None:
+        yield f"{found.date}, {(today - date.fromisoformat(found.date)).days} days ago"

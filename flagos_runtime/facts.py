@@ -14,7 +14,7 @@ from flagos_runtime.host import HostView, LiveHost
 from flagos_runtime.names import GEMS_VENDOR, require_vendor, vendor_warnings
 from flagos_runtime.plugins import PluginSet, load_plugins
 from flagos_runtime.probes import run_probes
-from flagos_runtime.records import Detection, Status
+from flagos_runtime.records import BackendTable, Detection, OpBackend, Status
 
 if TYPE_CHECKING:
     from flagos_runtime.config.known import Known
@@ -91,30 +91,53 @@ def idle_status(facts: Facts) -> Status:
     )
 
 
+def find_route_set(path: Path | None = None) -> RouteSet:
+    """Return the routes of the file at *path*, else of the one that activation takes; nothing is asked of the host.
+
+    Raises:
+        ConfigError: the file is wrong.
+    """
+    return _load(path or chosen_routes(os.environ) or bundled_routes(), load_plugins())
+
+
 def known_names(plugins: PluginSet | None = None) -> Known:
     """Return the names that a route file may use on this machine."""
+    from flagos_runtime.backends import tables_of
     from flagos_runtime.config.known import Known
-    from flagos_runtime.config.overloads import installed_overloads
+    from flagos_runtime.config.overloads import installed_overloads, installed_traits
 
-    return Known(**_names(load_plugins() if plugins is None else plugins), overloads=installed_overloads())
+    plugins = load_plugins() if plugins is None else plugins
+    names, table_of = _names(plugins), tables_of(operator_backends(plugins))
+    tables = {name: table_of(name) for name in names["backends"]}
+    return Known(**names, overloads=installed_overloads(), tables=tables, traits=installed_traits())
+
+
+def operator_backends(plugins: PluginSet) -> tuple[OpBackend, ...]:
+    """Return every backend that a route may name: this runtime's, then those of the *plugins*."""
+    from flagos_runtime.integration.routing.backends import BACKENDS
+
+    return (*BACKENDS, *plugins.backends)
 
 
 def _names(plugins: PluginSet) -> dict[str, frozenset[str]]:
+    from flagos_runtime.config.conf_words import vendor_words
     from flagos_runtime.integration.catalogue import PATCHES, PROBES
-    from flagos_runtime.integration.routing.backends import BACKENDS
 
     patches = (spec.id.removeprefix("patch:") for specs in (PATCHES, *plugins.patches.values()) for spec in specs)
     return {
         "platforms": frozenset(item.name for item in plugins.platforms),
         "probes": frozenset(PROBES),
         "patches": frozenset(patches),
-        "backends": frozenset(item.name for item in BACKENDS),
+        "backends": frozenset(item.name for item in operator_backends(plugins)),
+        "vendors": vendor_words(plugins.platforms),
     }
 
 
 def _load(path: Path, plugins: PluginSet) -> RouteSet:
-    # both late: the cache is needed for a platform, and pydantic and yaml for a file that changed
+    # all late: the cache is needed for a platform, and pydantic and yaml for a file that changed
+    from flagos_runtime.backends import tables_of
     from flagos_runtime.config.cache import cached
+    from flagos_runtime.config.conf import conf_stamp, is_conf
     from flagos_runtime.config.overloads import declarations_stamp
 
     def load() -> RouteSet:
@@ -123,7 +146,21 @@ def _load(path: Path, plugins: PluginSet) -> RouteSet:
         return load_routes(path, known_names(plugins))
 
     names = {key: sorted(found) for key, found in _names(plugins).items()}
-    return cached(path, (names, declarations_stamp()), load, os.environ)
+    table_of = tables_of(operator_backends(plugins))
+    # the lines of a conf that a backend cannot serve are left out, and its routes do not name that backend any more
+    conf = (conf_stamp(path), [_served(table_of(name)) for name in names["backends"]]) if is_conf(path) else ()
+    routes = cached(path, (names, declarations_stamp(), conf), load, os.environ, table_of)
+    return _spread(routes, plugins) if is_conf(path) else routes
+
+
+def _served(table: BackendTable) -> tuple[object, ...]:
+    return table.available, table.reason, sorted(table.overloads or ())
+
+
+def _spread(conf: RouteSet, plugins: PluginSet) -> RouteSet:
+    from flagos_runtime.config.conf_routes import spread
+
+    return spread(conf, _load(bundled_routes(), plugins), frozenset(item.name for item in plugins.platforms))
 
 
 def _detect(plugins: PluginSet, host: HostView, named: tuple[str | None, ChosenBy]) -> Detection:

@@ -8,7 +8,7 @@ from typing import Final
 
 from pluggy import HookimplMarker, HookspecMarker
 
-from flagos_runtime.records import Capability, Lack, Platform, StepSpec
+from flagos_runtime.records import Capability, Lack, OpBackend, Platform, StepSpec
 
 #: The project name of pluggy, and the prefix of the entry-point group.
 PROJECT: Final = "flagos_runtime"
@@ -142,5 +142,46 @@ def flagos_patches() -> Iterable[StepSpec]:
 
     Returns:
         Steps, as a rule of kind ``patch``. ``routes.yaml`` switches one off by what follows ``patch:`` in its id.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def flagos_op_backends() -> Iterable[OpBackend]:
+    """Declare sources of kernels that operator routes may name.
+
+    May be left out. A backend is only a declaration: its table is read, without torch, when a route, a list or a
+    variable names the backend, and a kernel is asked for when an overload that it serves is first called.
+
+    Example, a whole plugin ``acme_flagos.py``::
+
+        from collections.abc import Callable, Iterator
+
+        from flagos_runtime.hookspecs import hookimpl
+        from flagos_runtime.records import BackendTable, OpBackend, Platform
+
+
+        @hookimpl
+        def flagos_platform() -> Platform:
+            return Platform(name="acme", title="Acme A1", kind="private_use1", device_type="acme")
+
+
+        @hookimpl
+        def flagos_op_backends() -> Iterator[OpBackend]:
+            yield OpBackend("acme_ops", "the hand-written kernel of Acme", "acme_flagos:table", "acme_flagos:kernel")
+
+
+        def table() -> BackendTable:
+            return BackendTable(True, "acme_ops 2.1", frozenset({"aten::mm", "aten::sum.dim_IntList"}), "2.1")
+
+
+        def kernel(overload: str) -> Callable[..., object]:
+            import acme_ops
+
+            return acme_ops.kernels[overload]
+
+    Returns:
+        Backends. A name must be no other backend's, and ``kernel`` has to be given; a backend without a ``table`` is
+        always there and serves every overload.
     """
     raise NotImplementedError

@@ -101,6 +101,11 @@ class PlatformRoutes:
     patches: tuple[PatchRoute, ...] = ()
     capabilities: tuple[Capability, ...] = ()
 
+    @property
+    def lone_backends(self) -> frozenset[str]:
+        """Return the backends that some route names alone: without a kernel of theirs it could not hold."""
+        return frozenset(item.use[0] for item in self.ops if len(item.use) == 1)
+
 
 @dataclass(frozen=True, slots=True)
 class RouteSet:
@@ -213,6 +218,34 @@ class ProbeStatus:
     redirected_by: str
     state: Literal["stock", "redirected", "drifted"]
     writers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OpFailure:
+    """What a backend raised at its first failure, and what serves its calls since."""
+
+    backend: str
+    reason: str
+    then: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpCalls:
+    """What serves a routed overload in this process.
+
+    Attributes:
+        overload: ``aten::name.overload``.
+        served: how many calls each backend has served; ``prior`` is the kernel that was there before.
+        failures: the first failure of each backend.
+        in_force: the kernel that the next call tries first; empty until a call has loaded it.
+        prior: the kernel that was there before.
+    """
+
+    overload: str
+    served: Mapping[str, int]
+    failures: tuple[OpFailure, ...] = ()
+    in_force: str = ""
+    prior: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -13,8 +12,9 @@ from pluggy import PluginManager, PluginValidationError
 
 from flagos_runtime import hookspecs
 from flagos_runtime.diagnostics import Diagnostic
+from flagos_runtime.faults import backend_faults, platform_faults
 from flagos_runtime.hookspecs import HOOK_PREFIX, PROJECT
-from flagos_runtime.records import Capability, Platform, ProbeSpec, StepSpec
+from flagos_runtime.records import OpBackend, Platform, StepSpec
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -37,8 +37,8 @@ BUILTIN: Final = (
 )
 GROUP: Final = "flagos_runtime.platforms"
 DISTRIBUTION: Final = "flagos-runtime"
-#: What ``routes.yaml`` takes for "detect it" and so cannot be a platform.
-RESERVED_NAMES: Final = frozenset({"auto"})
+#: The backends of this runtime, whose names no plugin can take.
+RESERVED_BACKENDS: Final = frozenset({"vendor", "cpu", "none", "flaggems", "flaggems_cpp", "tileops"})
 HOOKS: Final = frozenset(name for name, item in vars(hookspecs).items() if hasattr(item, f"{PROJECT}_spec"))
 
 T = TypeVar("T")
@@ -52,6 +52,7 @@ class PluginSet(NamedTuple):
         patches: the steps of each platform, by its name.
         provenance: the distribution that describes each platform, by its name.
         entries: the module or entry point by which each platform was found, by its name.
+        backends: operator backends that the plugins bring.
         diagnostics: one or more for each plugin that did not load.
     """
 
@@ -59,6 +60,7 @@ class PluginSet(NamedTuple):
     patches: Mapping[str, tuple[StepSpec, ...]] = MappingProxyType({})
     provenance: Mapping[str, str] = MappingProxyType({})
     entries: Mapping[str, str] = MappingProxyType({})
+    backends: tuple[OpBackend, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
@@ -77,6 +79,7 @@ class _Loaded(NamedTuple):
     source: _Source
     platform: Platform
     patches: tuple[StepSpec, ...]
+    backends: tuple[OpBackend, ...]
 
 
 class _RefusedPluginError(Exception):
@@ -112,6 +115,7 @@ def _plugin_set(loaded: Mapping[str, _Loaded], diagnostics: Iterable[Diagnostic]
         patches=MappingProxyType({name: item.patches for name, item in loaded.items()}),
         provenance=MappingProxyType({name: item.source.distribution for name, item in loaded.items()}),
         entries=MappingProxyType({name: item.source.name for name, item in loaded.items()}),
+        backends=tuple(backend for item in loaded.values() for backend in item.backends),
         diagnostics=tuple(diagnostics),
     )
 
@@ -156,7 +160,8 @@ def _load(manager: PluginManager, source: _Source, loaded: Mapping[str, _Loaded]
         _register(manager, source, plugin)
         platform = _platform(manager, source, plugin)
         _require_new(source, platform, loaded)
-        return _Loaded(source, platform, _patches(manager, source, plugin))
+        patches = _records(manager, source, plugin, "flagos_patches", StepSpec)
+        return _Loaded(source, platform, patches, _backends(manager, source, plugin, loaded))
     except _RefusedPluginError:
         if manager.is_registered(plugin):
             manager.unregister(plugin)
@@ -196,34 +201,10 @@ def _platform(manager: PluginManager, source: _Source, plugin: object) -> Platfo
     (platform,) = answers
     if not isinstance(platform, Platform):
         raise _wrong(source, f"flagos_platform returned {type(platform).__name__}, wanted Platform")
-    faults = _guarded(source, "FR204", "its platform is malformed", lambda: tuple(_faults(platform)))
+    faults = _guarded(source, "FR204", "its platform is malformed", lambda: tuple(platform_faults(platform)))
     if faults:
         raise _RefusedPluginError(*(source.error("FR204", fault) for fault in faults))
     return platform
-
-
-def _faults(platform: Platform) -> Iterator[str]:
-    """Name what a type checker would have found, so that it does not surface in a later stage."""
-    if platform.name in RESERVED_NAMES or not re.fullmatch(r"[a-z][a-z0-9_]*", platform.name):
-        yield f"'{platform.name}' cannot be a platform's name, wanted lower-case letters, digits and '_'"
-    foreign = (
-        *_foreign("probes", platform.probes, ProbeSpec),
-        *_foreign("capabilities", platform.capabilities, Capability),
-    )
-    yield from foreign
-    for probe in () if foreign else platform.probes:
-        if not _is_filled_tuple(probe.subjects):
-            yield f"probe '{probe.name}' has the subjects {probe.subjects!r}, wanted a tuple with one or more"
-
-
-def _foreign(field_name: str, items: Iterable[object], wanted: type) -> Iterator[str]:
-    for item in items:
-        if not isinstance(item, wanted):
-            yield f"'{field_name}' holds {type(item).__name__}, wanted {wanted.__name__}"
-
-
-def _is_filled_tuple(value: object) -> bool:
-    return isinstance(value, tuple) and bool(value)
 
 
 def _require_new(source: _Source, platform: Platform, loaded: Mapping[str, _Loaded]) -> None:
@@ -235,16 +216,44 @@ def _require_new(source: _Source, platform: Platform, loaded: Mapping[str, _Load
     raise _RefusedPluginError(source.error("FR205", message, "uninstall one of the two distributions"))
 
 
-def _patches(manager: PluginManager, source: _Source, plugin: object) -> tuple[StepSpec, ...]:
-    steps: list[StepSpec] = []
-    for answer in _called(manager, source, plugin, "flagos_patches"):
+def _backends(
+    manager: PluginManager, source: _Source, plugin: object, loaded: Mapping[str, _Loaded]
+) -> tuple[OpBackend, ...]:
+    found = _records(manager, source, plugin, "flagos_op_backends", OpBackend)
+    for backend in found:
+        if faults := _guarded(source, "FR204", "its backend is malformed", partial(_listed_faults, backend)):
+            raise _RefusedPluginError(*(source.error("FR204", fault) for fault in faults))
+    _require_new_backends(source, found, loaded)
+    return found
+
+
+def _listed_faults(backend: OpBackend) -> tuple[str, ...]:
+    return tuple(backend_faults(backend))
+
+
+def _require_new_backends(source: _Source, backends: Iterable[OpBackend], loaded: Mapping[str, _Loaded]) -> None:
+    owners = dict.fromkeys(RESERVED_BACKENDS, "this runtime")
+    for item in loaded.values():
+        title = f"plugin '{item.source.name}' of {item.source.distribution}"
+        owners.update((backend.name, title) for backend in item.backends)
+    for backend in backends:
+        if backend.name in owners:
+            message = f"backend '{backend.name}' is declared by {owners[backend.name]} already"
+            raise _RefusedPluginError(source.error("FR206", message, "uninstall one of the two, or rename the backend"))
+        owners[backend.name] = "this plugin"
+
+
+def _records(manager: PluginManager, source: _Source, plugin: object, hook: str, wanted: type[T]) -> tuple[T, ...]:
+    """Return what *hook* of *plugin* yields; a record of another kind refuses the plugin."""
+    records: list[T] = []
+    for answer in _called(manager, source, plugin, hook):
         if not isinstance(answer, Iterable):
-            raise _wrong(source, f"flagos_patches returned {type(answer).__name__}, wanted StepSpec records")
-        for step in _guarded(source, "FR204", "flagos_patches raised", partial(tuple, answer)):
-            if not isinstance(step, StepSpec):
-                raise _wrong(source, f"flagos_patches gave {type(step).__name__}, wanted StepSpec")
-            steps.append(step)
-    return tuple(steps)
+            raise _wrong(source, f"{hook} returned {type(answer).__name__}, wanted {wanted.__name__} records")
+        for record in _guarded(source, "FR204", f"{hook} raised", partial(tuple, answer)):
+            if not isinstance(record, wanted):
+                raise _wrong(source, f"{hook} gave {type(record).__name__}, wanted {wanted.__name__}")
+            records.append(record)
+    return tuple(records)
 
 
 def _called(manager: PluginManager, source: _Source, plugin: object, hook: str) -> list[object]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from flagos_runtime.config.environment import Environment
 from flagos_runtime.diagnostics import Diagnostic
-from flagos_runtime.facts import Facts
-from flagos_runtime.plan import Plan, PlatformRoutes, RouteSet
+from flagos_runtime.facts import Facts, operator_backends
+from flagos_runtime.plan import OpDecision, Plan, PlatformRoutes, RouteSet
 from flagos_runtime.records import Detection
 from flagos_runtime.resolver import resolve
 
@@ -23,10 +23,12 @@ class Preview:
     Attributes:
         facts: what the plan rests on.
         plan: ordered steps with a decision for each; empty where there is no platform.
+        findings: what is wrong with the operators of the plan.
     """
 
     facts: Facts
     plan: Plan
+    findings: tuple[Diagnostic, ...] = ()
 
     @property
     def detection(self) -> Detection:
@@ -41,7 +43,7 @@ class Preview:
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """Return what is wrong with environment, plugins and routes."""
-        return self.facts.diagnostics
+        return (*self.facts.diagnostics, *self.findings)
 
 
 def preview_of(facts: Facts, original: Lookup, answers: Mapping[str, bool | None] | None = None) -> Preview:
@@ -63,14 +65,16 @@ def preview_of(facts: Facts, original: Lookup, answers: Mapping[str, bool | None
     if platform is None or facts.routes is None:
         return Preview(facts, Plan(platform))
     routes = facts.routes.of(platform.name)
+    operators, findings = _operators(routes, facts)
     plan = resolve(
         platform,
         routes,
         catalogue((*patches_for(platform), *facts.plugins.patches.get(platform.name, ()))),
         answers=answers_of(_conditions(routes), original) if answers is None else answers,
         switches=_switches(routes, facts.environment),
+        operators=operators,
     )
-    return Preview(facts, plan)
+    return Preview(facts, plan, findings)
 
 
 def _conditions(routes: PlatformRoutes) -> tuple[str, ...]:
@@ -80,3 +84,19 @@ def _conditions(routes: PlatformRoutes) -> tuple[str, ...]:
 def _switches(routes: PlatformRoutes, environment: Environment) -> dict[str, bool]:
     names = (alias.when.switch_on for alias in routes.aliases)
     return {name: environment.switch(name) for name in names if name}
+
+
+def _operators(routes: PlatformRoutes, facts: Facts) -> tuple[tuple[OpDecision, ...], tuple[Diagnostic, ...]]:
+    backends = operator_backends(facts.plugins)
+    # where the first preferred backend serves every operator, the list says nothing about any
+    lists_kernels = {*routes.ops_prefer[:1]} & {item.name for item in backends if item.table}
+    says = (routes.ops, routes.ops_exclude, lists_kernels, *_op_variables(facts.environment))
+    if not any(says):
+        return (), ()
+    from flagos_runtime.operator_facts import decided_operators  # late: most hosts route no operator
+
+    return decided_operators(routes, facts.environment, backends)
+
+
+def _op_variables(environment: Environment) -> tuple[object, object]:
+    return environment.choice("FLAGOS_FORCE_BACKEND"), environment.family("FLAGOS_OP_")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from flagos_runtime.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from flagos_runtime.plan import AliasStatus, Decision, ProbeStatus
+    from flagos_runtime.plan import AliasStatus, Decision, OpCalls, OpDecision, ProbeStatus
 
 State = Literal["available", "unavailable", "unknown"]
 Evidence = Literal["declared", "detected", "measured"]
@@ -253,6 +253,8 @@ class Status:
     probes: tuple[ProbeStatus, ...] = ()
     irreversible: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+    operators: tuple[OpCalls, ...] = ()
+    op_decisions: tuple[OpDecision, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """Return plain data that ``json.dumps`` takes."""

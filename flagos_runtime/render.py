@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from flagos_runtime.documents import AliasEntry, DiagnosticEntry, LeftOutEntry, PlanReport, Report, StepEntry
+from flagos_runtime.documents import (
+    AliasEntry,
+    DiagnosticEntry,
+    LeftOutEntry,
+    OperatorEntry,
+    PlanReport,
+    Report,
+    StepEntry,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,6 +37,8 @@ STYLES: Final[Mapping[str, str]] = {
     "refused": "red",
 }
 
+#: Stands for the backend where none can serve the overload.
+KEPT: Final = "none: as before"
 #: More names than this with one reason are counted instead of listed; JSON has them all.
 LISTED: Final = 4
 
@@ -76,6 +86,7 @@ def plan_page(plan: PlanReport) -> Page:
     sections = (
         Section("steps, in order", ("#", "step", "writes", "why"), tuple(map(_step_row, plan["steps"]))),
         Section("left out", ("step", "state", "why", "decided at"), tuple(map(_left_out_row, plan["left_out"]))),
+        Section("operators", ("overload", "backend", "why", "decided at"), _operator_rows(plan["operators"])),
     )
     return Page(
         f"platform {name} | device {device} | {count}; nothing was changed",
@@ -173,10 +184,28 @@ def _patches(report: Report) -> Iterable[Section]:
 
 def _ops(report: Report) -> Iterable[Section]:
     ops = report["ops"]
-    rows = _grouped((item["name"], item["state"], item["reason"]) for item in ops["unavailable"])
-    if ops["counts"]:
-        note = ", ".join(f"{count} {state}" for state, count in ops["counts"].items())
-        yield Section("op routes", ("not in force", "state", "reason"), rows, (note,))
+    if not ops["counts"]:
+        return
+    shown = (*ops["overrides"], *(item for item in ops["unavailable"] if item not in ops["overrides"]))
+    rows = _grouped((item["name"], item["backend"] or KEPT, item["reason"]) for item in shown)
+    note = ", ".join(f"{count} {backend}" for backend, count in ops["counts"].items())
+    yield Section("operators", ("decided by a variable, or unserved", "backend", "reason"), rows, (note,))
+
+
+def _operator_rows(operators: Iterable[OperatorEntry]) -> tuple[tuple[str, ...], ...]:
+    """Return one row for all overloads that one backend serves for one reason, with the first place that says so."""
+    groups: dict[tuple[str, str], list[OperatorEntry]] = {}
+    for item in operators:
+        backend = item["backends"][0] if item["backends"] else KEPT
+        groups.setdefault((backend, item["reason"]), []).append(item)
+    return tuple(
+        (_abridged([item["overload"] for item in group]), backend, reason, _places([item["where"] for item in group]))
+        for (backend, reason), group in groups.items()
+    )
+
+
+def _places(places: list[str]) -> str:
+    return places[0] if set(places) == {places[0]} else f"{places[0]} and further"
 
 
 def _grouped(rows: Iterable[tuple[str, str, str]]) -> tuple[tuple[str, ...], ...]:

@@ -93,6 +93,7 @@ def _status(preview: Preview, snapshot: Snapshot, file: Path) -> Status:
         aliases=tuple(_aliases(preview.plan)),
         probes=tuple(_probes(preview.plan, snapshot["answers"])),
         diagnostics=preview.diagnostics,
+        op_decisions=preview.plan.operators,
     )
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import platform as host_platform
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from difflib import get_close_matches
@@ -22,6 +21,7 @@ from flagos_runtime.documents import (
     LeftOutEntry,
     MachineEntry,
     OpEntry,
+    OperatorEntry,
     OpsEntry,
     PatchEntry,
     PlanReport,
@@ -32,12 +32,15 @@ from flagos_runtime.documents import (
 )
 from flagos_runtime.masking import masked
 from flagos_runtime.measurement import Measure, rows_after
-from flagos_runtime.plan import AliasStatus, Decision, Plan, PlatformRoutes
+from flagos_runtime.operators import counted
+from flagos_runtime.plan import AliasStatus, Decision, OpDecision, Plan, PlatformRoutes
 from flagos_runtime.records import Capability, Detection, Platform, Status, plain
 
 T = TypeVar("T")
 E = TypeVar("E")
 
+#: What the names of this runtime's variables begin with; no route file is called so.
+OURS: Final = "FLAGOS_"
 NO_PLATFORMS: Final[tuple[Platform, ...]] = ()
 NO_DIAGNOSTICS: Final[tuple[Diagnostic, ...]] = ()
 
@@ -52,7 +55,6 @@ def check_report(
     diagnostics: Iterable[Diagnostic] = (),
 ) -> Report:
     """Return the document of *status*; *diagnostics* are those of making the report itself."""
-    ops = [item for item in status.decisions if item.id.startswith("op:")]
     return {
         "schema_version": SCHEMA_VERSION,
         "host": host,
@@ -60,9 +62,9 @@ def check_report(
         "activation": {"state": status.state, "reason": status.reason},
         "probes": [_entry(ProbeEntry, item) for item in status.probes],
         "aliases": [_alias(item) for item in status.aliases],
-        "patches": [_entry(PatchEntry, item) for item in status.decisions if item not in ops],
+        "patches": [_entry(PatchEntry, item) for item in status.decisions],
         "capabilities": [_entry(CapabilityEntry, item) for item in capabilities],
-        "ops": _ops(ops),
+        "ops": _ops(status.op_decisions),
         "diagnostics": [_entry(DiagnosticEntry, item) for item in (*status.diagnostics, *diagnostics)],
     }
 
@@ -84,6 +86,7 @@ def plan_report(
         "routes": routes,
         "steps": [_step(plan, decisions, order) for order in range(len(plan.steps))],
         "left_out": [_entry(LeftOutEntry, item) for item in plan.decisions if item.id not in planned],
+        "operators": [_entry(OperatorEntry, item) for item in plan.operators],
         "diagnostics": [_entry(DiagnosticEntry, item) for item in diagnostics],
     }
 
@@ -121,7 +124,7 @@ def machine_entry() -> MachineEntry:
 def our_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of *environ* that this runtime reads or that carry its prefix, secrets masked."""
     names = _names_that_we_read()
-    ours = (name for name in sorted(environ) if name in names or name.startswith("FLAGOS_"))
+    ours = (name for name in sorted(environ) if name in names or name.startswith(OURS))
     return {name: masked(name, environ[name]) for name in ours}
 
 
@@ -165,17 +168,22 @@ def _alias(item: AliasStatus) -> AliasEntry:
     }
 
 
-def _ops(decisions: Iterable[Decision]) -> OpsEntry:
-    entries = [_op(item) for item in decisions]
+def _ops(decisions: Sequence[OpDecision]) -> OpsEntry:
     return {
-        "counts": dict(Counter(item["state"] for item in entries)),
-        "overrides": [item for item in entries if item["state"] == "applied"],
-        "unavailable": [item for item in entries if item["state"] != "applied"],
+        "counts": dict(counted(decisions)),
+        "overrides": [_op(item) for item in decisions if item.where.startswith(OURS)],
+        "unavailable": [_op(item) for item in decisions if not item.backends],
     }
 
 
-def _op(item: Decision) -> OpEntry:
-    return {"name": item.id.removeprefix("op:"), "state": item.state, "reason": item.reason, "where": item.where}
+def _op(item: OpDecision) -> OpEntry:
+    lacks = "; ".join(f"'{choice.backend}': {choice.reason}" for choice in item.choices)
+    return {
+        "name": item.overload,
+        "backend": next(iter(item.backends), None),
+        "reason": item.reason if item.backends else lacks,
+        "where": item.where,
+    }
 
 
 def _step(plan: Plan, decisions: Mapping[str, Decision], order: int) -> StepEntry:
@@ -199,7 +207,7 @@ def has_problem(report: Report) -> bool:
     return (
         report["activation"]["state"] == "degraded"
         or any(item["severity"] == "error" for item in report["diagnostics"])
-        or any(item["state"] == "failed" for item in (*report["patches"], *report["ops"]["unavailable"]))
+        or any(item["state"] == "failed" for item in report["patches"])
     )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from flagos_runtime.diagnostics import Diagnostic
 from flagos_runtime.errors import ResolveError
-from flagos_runtime.plan import AliasRoute, Decision, DecisionState, Plan, PlatformRoutes
+from flagos_runtime.plan import AliasRoute, Decision, DecisionState, OpDecision, Plan, PlatformRoutes
 from flagos_runtime.records import Platform, StepKind, StepSpec
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class _Case:
     routes: PlatformRoutes
     answers: Mapping[str, bool | None]
     switches: Mapping[str, bool]
+    operators: Sequence[OpDecision]
 
 
 def resolve(
@@ -51,6 +52,7 @@ def resolve(
     *,
     answers: Mapping[str, bool | None],
     switches: Mapping[str, bool],
+    operators: Sequence[OpDecision] = (),
 ) -> Plan:
     """Turn *routes* into ordered steps, with a decision for every one of *specs*.
 
@@ -60,11 +62,12 @@ def resolve(
         specs: everything that this runtime is able to install there, in order of declaration.
         answers: torch's own answers by probe, ``None`` where they are unknown; never what a redirected probe says.
         switches: the environment's switches by name; one that is missing is on.
+        operators: what was decided for single overloads.
 
     Raises:
         ResolveError: all contradictions at once (FR111, FR115, FR401, FR402, FR403).
     """
-    case = _Case(platform, routes, answers, switches)
+    case = _Case(platform, routes, answers, switches, operators)
     verdicts = [_verdict(spec, case) for spec in specs]
     selected = [spec for spec, verdict in zip(specs, verdicts, strict=True) if verdict.state == "planned"]
     graph = _graph(selected)
@@ -75,7 +78,7 @@ def resolve(
     steps = tuple(selected[index] for index in _order(graph, min))
     places = {spec.id: place for place, spec in enumerate(steps)}
     decisions = (_decision(spec, verdict, places) for spec, verdict in zip(specs, verdicts, strict=True))
-    return Plan(platform, steps, (*decisions, *_idle_patches(routes, specs)), routes)
+    return Plan(platform, steps, (*decisions, *_idle_patches(routes, specs)), routes, tuple(operators))
 
 
 def valid_order(plan: Plan, rng: Random) -> tuple[StepSpec, ...]:
@@ -148,9 +151,15 @@ def _genuine(route: AliasRoute, answers: Mapping[str, bool | None]) -> str:
 
 
 def _op(_: StepSpec, case: _Case) -> _Verdict:
-    if case.routes.ops:
-        return _Verdict("planned", "operator routes are written", case.routes.ops[0].where)
-    return _Verdict("skipped", f"no operator route of platform '{case.platform.name}' is written")
+    if not case.operators:
+        return _Verdict("skipped", f"no operator route of platform '{case.platform.name}' is written")
+    from flagos_runtime.operators import counted, needs_kernel  # late: most hosts route no operator
+
+    kernels = [item for item in case.operators if needs_kernel(item)]
+    if kernels:
+        count = ", ".join(f"{number} {backend}" for backend, number in counted(kernels).items())
+        return _Verdict("planned", f"{len(kernels)} overload(s): {count}", kernels[0].where)
+    return _Verdict("skipped", f"{len(case.operators)} overload(s), and each keeps the kernel that is there")
 
 
 def _patch(spec: StepSpec, case: _Case) -> _Verdict:

@@ -39,6 +39,7 @@ def deactivated(before: Status, ledger: Ledger, reports: Iterable[Diagnostic]) -
         decisions=(),
         aliases=(),
         probes=(),
+        op_decisions=(),
         irreversible=tuple(ledger.irreversible),
         diagnostics=(*reports, *_one_way(ledger)),
     )
@@ -69,6 +70,7 @@ def _status(found: Preview, ledger: Ledger, state: ActivationState, reason: str)
         detection=found.detection,
         irreversible=tuple(ledger.irreversible),
         diagnostics=found.diagnostics,
+        op_decisions=found.plan.operators,
     )
 
 

@@ -506,7 +506,7 @@ def test_bug_in_a_process():
 
 def test_console_without_utf8(tmp_path):
     """A report with a foreign character reaches a console that is plain ASCII."""
-    program = PROGRAM.replace("main()\n", "").replace("import main", "import _say") + "_say('M\\u00fcller')"
+    program = PROGRAM.replace("main()\n", "").replace("cli import main", "console import say") + "say('M\\u00fcller')"
 
     result = process(program=program, PYTHONIOENCODING="ascii:strict")
 

@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 from flagos_runtime import hookspecs
+from flagos_runtime.backends import tables_of
 from flagos_runtime.plugins import GROUP, HOOKS, load_plugins
 from flagos_runtime.records import Platform, StepSpec
 
@@ -38,7 +39,7 @@ def load_example(monkeypatch):
 
 def test_the_hooks():
     """These are the hooks; a new one needs an example and a test here."""
-    assert set(HOOKS) == {"flagos_platform", "flagos_patches"}
+    assert set(HOOKS) == {"flagos_platform", "flagos_patches", "flagos_op_backends"}
 
 
 @pytest.mark.parametrize("hook", sorted(HOOKS))
@@ -74,6 +75,14 @@ def test_example_of_flagos_patches_declares_a_step(load_example):
 
     assert isinstance(step, StepSpec)
     assert step.id == "patch:acme.empty_cache"
+
+
+def test_example_of_flagos_op_backends_declares_a_backend(load_example):
+    """The backend of the example is known by its name, and the function that it names gives a table."""
+    plugins = load_example("flagos_op_backends")
+
+    assert [item.name for item in plugins.backends] == ["acme_ops"]
+    assert tables_of(plugins.backends)("acme_ops").overloads == {"aten::mm", "aten::sum.dim_IntList"}
 
 
 def test_entry_point_group_in_the_example():

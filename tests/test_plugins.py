@@ -110,6 +110,34 @@ def test_patches_are_kept_by_platform(install):
     assert plugins.patches["other"] == ()
 
 
+BACKENDS = """
+    from flagos_runtime.records import OpBackend
+
+    @hookimpl
+    def flagos_op_backends():
+        yield OpBackend("acme_ops", "the kernel of Acme", "acme:table", "acme:kernel")
+"""
+
+
+def test_backends_of_plugins_are_listed(install):
+    """A backend that a plugin declares is known, whatever platform the host has."""
+    plugins = load(install("good", dedent(GOOD) + dedent(BACKENDS)))
+
+    assert [item.name for item in plugins.backends] == ["acme_ops"]
+    assert load(install("other", GOOD)).backends == ()
+
+
+def test_the_second_plugin_with_a_backend_of_one_name_is_refused(install):
+    """Which kernels a route means must not depend on the order of installation."""
+    code = dedent(GOOD) + dedent(BACKENDS)
+    plugins = load(install("a_first", code), install("b_second", code.replace('"good"', '"other"')))
+
+    (found,) = plugins.diagnostics
+    assert (found.code, found.where) == ("FR206", "plugin 'b_second' of b_second-dist 1.2")
+    assert found.message == "backend 'acme_ops' is declared by plugin 'a_first' of a_first-dist 1.2 already"
+    assert [item.name for item in plugins.backends] == ["acme_ops"]
+
+
 def test_a_plugin_may_be_an_object(install):
     """An entry point may name an object with hook methods in place of a module."""
     code = """
@@ -146,7 +174,8 @@ def test_loading_prints_nothing(install, capfd):
 # -- what does not load ---------------------------------------------------------------------------------------------
 
 HEAD = (
-    "from flagos_runtime.hookspecs import hookimpl\nfrom flagos_runtime.records import Platform, ProbeSpec, StepSpec\n"
+    "from flagos_runtime.hookspecs import hookimpl\n"
+    "from flagos_runtime.records import OpBackend, Platform, ProbeSpec, StepSpec\n"
 )
 ACME = 'Platform(name="acme", title="Acme", kind="private_use1", device_type="acme")'
 PLATFORM = f"@hookimpl\ndef flagos_platform():\n    return {ACME}\n"
@@ -205,6 +234,46 @@ BROKEN = {
         "FR204",
         f"{HEAD}{PLATFORM}@hookimpl\ndef flagos_patches():\n    return 7",
         "flagos_patches returned int, wanted StepSpec records",
+    ),
+    "backends-raise": (
+        "FR204",
+        f"{HEAD}{PLATFORM}@hookimpl\ndef flagos_op_backends():\n    yield 1 / 0",
+        "flagos_op_backends raised ZeroDivisionError",
+    ),
+    "backends-type": (
+        "FR204",
+        f"{HEAD}{PLATFORM}@hookimpl\ndef flagos_op_backends():\n    return ['acme_ops']",
+        "flagos_op_backends gave str, wanted OpBackend",
+    ),
+    "backends-name": (
+        "FR204",
+        f"{HEAD}{PLATFORM}@hookimpl\ndef flagos_op_backends():\n    return [OpBackend('Acme', 'x', kernel='a:b')]",
+        "'Acme' cannot be a backend's name, wanted lower-case letters, digits and '_'",
+    ),
+    "backends-kernel": (
+        "FR204",
+        f"{HEAD}{PLATFORM}@hookimpl\ndef flagos_op_backends():\n    return [OpBackend('acme', 'x')]",
+        "backend 'acme' has the kernel '', wanted 'module:function'",
+    ),
+    "backends-table": (
+        "FR204",
+        f"{HEAD}{PLATFORM}@hookimpl\ndef flagos_op_backends():\n    return [OpBackend('acme', 'x', 'ab', 'a:b')]",
+        "backend 'acme' has the table 'ab', wanted 'module:function' or nothing",
+    ),
+    "backends-malformed": (
+        "FR204",
+        f"{HEAD}{PLATFORM}@hookimpl\ndef flagos_op_backends():\n    return [OpBackend(None, 'x', 'a:b', 'a:b')]",
+        "its backend is malformed TypeError",
+    ),
+    "backends-reserved": (
+        "FR206",
+        f"{HEAD}{PLATFORM}@hookimpl\ndef flagos_op_backends():\n    return [OpBackend('cpu', 'x', kernel='a:b')]",
+        "backend 'cpu' is declared by this runtime already",
+    ),
+    "backends-twice": (
+        "FR206",
+        f"{HEAD}{PLATFORM}@hookimpl\ndef flagos_op_backends():\n    return [OpBackend('acme', 'x', kernel='a:b')] * 2",
+        "backend 'acme' is declared by this plugin already",
     ),
     "names-raise": (
         "FR204",

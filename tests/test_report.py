@@ -12,7 +12,7 @@ import pytest
 
 from flagos_runtime.diagnostics import Diagnostic
 from flagos_runtime.errors import ActivationError
-from flagos_runtime.plan import AliasStatus, Decision, Plan, PlatformRoutes, ProbeStatus
+from flagos_runtime.plan import AliasStatus, BackendChoice, Decision, OpDecision, Plan, PlatformRoutes, ProbeStatus
 from flagos_runtime.records import Candidate, Capability, Detection, Platform, Status, StepSpec
 from flagos_runtime.render import RENDERERS, apis_page, as_json, as_markdown, as_table, page_table, plan_page
 from flagos_runtime.report import (
@@ -47,6 +47,13 @@ CAPABILITIES = (
 MUSA = Platform("musa", "Moore Threads", "private_use1", "musa", capabilities=CAPABILITIES)
 CUDA_ABSENT = Candidate("cuda", "absent", chosen=False, reason="no /dev/nvidia*")
 DETECTION = Detection(MUSA, "detection", (CUDA_ABSENT, Candidate("musa", "usable", chosen=True, reason="/dev/mtgpu0")))
+OPERATORS = (
+    OpDecision("aten::mm", (BackendChoice("cpu", True, "there"),), "FLAGOS_OP_mm", "FLAGOS_OP_mm names it", ("r:14",)),
+    OpDecision("aten::sort", (BackendChoice("cpu", True, "there"),), "routes.yaml:16", "its route"),
+    OpDecision(
+        "aten::sort.stable", (BackendChoice("flaggems", False, "not installed"),), "routes.yaml:15", "its route"
+    ),
+)
 ACTIVE = Status(
     "active",
     "every step of the plan was applied",
@@ -57,8 +64,6 @@ ACTIVE = Status(
     decisions=(
         Decision("probe:torch.cuda.is_available", "torch.cuda.is_available", "applied", "torch said False", order=0),
         Decision("patch:flaggems.philox", "flag_gems", "skipped", "flag_gems is not installed"),
-        Decision("op:aten::mm.default", "aten::mm", "applied", "vendor is available", "routes.yaml:14"),
-        Decision("op:aten::sort.stable", "aten::sort.stable", "skipped", "flaggems is not installed", "routes.yaml:15"),
     ),
     aliases=(
         AliasStatus("cuda", "musa", active=True, reason="torch has no CUDA", apis={"same": 100, "refused": 7}),
@@ -66,6 +71,7 @@ ACTIVE = Status(
     ),
     probes=(ProbeStatus("torch.cuda.is_available", "False", "True", "flagos", "redirected", ("compile", "flagos")),),
     diagnostics=(Diagnostic("FR303", "note", "probe pci", "the probe [pci] is overridden", "unset it"),),
+    op_decisions=OPERATORS,
 )
 INACTIVE = Status("inactive", "no accelerator was found", detection=Detection(None, "nothing", (CUDA_ABSENT,)))
 
@@ -100,11 +106,12 @@ not applied             state     reason
 ------------------------------------------------------------
 patch:flaggems.philox   skipped   flag_gems is not installed
 
-op routes
-1 applied, 1 skipped
-not in force        state     reason
--------------------------------------------------------
-aten::sort.stable   skipped   flaggems is not installed
+operators
+2 cpu, 1 vendor
+decided by a variable, or unserved   backend           reason
+--------------------------------------------------------------------------------
+aten::mm                             cpu               FLAGOS_OP_mm names it
+aten::sort.stable                    none: as before   'flaggems': not installed
 
 problems
 problem      what and what to do             where
@@ -152,13 +159,14 @@ environment: FLAGOS\_PLATFORM=musa
 | --- | --- | --- |
 | patch:flaggems.philox | skipped | flag\_gems is not installed |
 
-### op routes
+### operators
 
-1 applied, 1 skipped
+2 cpu, 1 vendor
 
-| not in force | state | reason |
+| decided by a variable, or unserved | backend | reason |
 | --- | --- | --- |
-| aten::sort.stable | skipped | flaggems is not installed |
+| aten::mm | cpu | FLAGOS\_OP\_mm names it |
+| aten::sort.stable | none: as before | 'flaggems': not installed |
 
 ### problems
 
@@ -203,14 +211,22 @@ def test_schema_file_is_in_sync():
     assert expected == SCHEMA_FILE.read_text(encoding="utf-8"), "run make schema"
 
 
-def test_ops_are_apart_from_patches():
-    """A route of an operator is counted as an op and is no patch."""
-    report = report_of()
+def test_ops_are_counted_and_exceptions_listed():
+    """Operators are counted by backend; those of a variable and those without a backend are named with the reason."""
+    ops = report_of()["ops"]
 
-    assert [item["id"] for item in report["patches"]] == ["probe:torch.cuda.is_available", "patch:flaggems.philox"]
-    assert report["ops"]["counts"] == {"applied": 1, "skipped": 1}
-    assert [item["name"] for item in report["ops"]["overrides"]] == ["aten::mm.default"]
-    assert [item["name"] for item in report["ops"]["unavailable"]] == ["aten::sort.stable"]
+    assert ops["counts"] == {"cpu": 2, "vendor": 1}
+    assert ops["overrides"] == [
+        {"name": "aten::mm", "backend": "cpu", "reason": "FLAGOS_OP_mm names it", "where": "FLAGOS_OP_mm"}
+    ]
+    assert ops["unavailable"] == [
+        {
+            "name": "aten::sort.stable",
+            "backend": None,
+            "reason": "'flaggems': not installed",
+            "where": "routes.yaml:15",
+        }
+    ]
 
 
 def test_missing_api_counts_are_zero():
@@ -370,6 +386,26 @@ def test_plan_lists_steps_in_order_and_what_is_left_out():
     assert json.loads(as_json({**document})) == document
 
 
+def test_plan_groups_operators_and_json_has_them_all():
+    """Operators that share backend and reason are one row with the first place; the document is complete."""
+    routed = tuple(
+        OpDecision(f"aten::op{line}", (BackendChoice("cpu", True, "there"),), f"routes.yaml:{line}:9", "its route")
+        for line in range(5, 2060)
+    )
+    document = plan_report(Plan(MUSA, operators=(*OPERATORS, *routed)))
+    rows = next(item.rows for item in plan_page(document).sections if item.title == "operators")
+
+    assert rows == (
+        ("aten::mm", "cpu", "FLAGOS_OP_mm names it", "FLAGOS_OP_mm"),
+        ("aten::sort\naten::op5\nand 2054 more", "cpu", "its route", "routes.yaml:16 and further"),
+        ("aten::sort.stable", "none: as before", "its route", "routes.yaml:15"),
+    )
+    assert len(document["operators"]) == 2058
+    assert document["operators"][0]["backends"] == ["cpu"]
+    assert document["operators"][0]["overruled"] == ["r:14"]
+    assert json.loads(as_json({**document})) == document
+
+
 def test_empty_plan_says_why():
     """A plan for a host without a platform names what was considered."""
     text = page_table(plan_page(plan_report(Plan(None), detection=INACTIVE.detection)))
@@ -397,7 +433,7 @@ def test_apis_are_counted():
         (replace(ACTIVE, diagnostics=(Diagnostic("FR601", "error", "", "drift"),)), True),
         (replace(ACTIVE, diagnostics=(Diagnostic("FR601", "warning", "", "drift"),)), False),
         (replace(ACTIVE, decisions=(Decision("patch:x", "x", "failed", "boom"),)), True),
-        (replace(ACTIVE, decisions=(Decision("op:aten::x", "x", "failed", "boom"),)), True),
+        (replace(ACTIVE, decisions=(Decision("op:routes", "x", "failed", "boom"),)), True),
     ],
     ids=["active", "inactive", "degraded", "error", "warning", "failed patch", "failed op"],
 )

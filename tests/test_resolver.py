@@ -10,7 +10,15 @@ import pytest
 
 from flagos_runtime.detection import detect
 from flagos_runtime.errors import ConfigError, ResolveError
-from flagos_runtime.plan import AliasRoute, Condition, OpRoute, PatchRoute, PlatformRoutes, ProbeRoute
+from flagos_runtime.plan import (
+    AliasRoute,
+    BackendChoice,
+    Condition,
+    OpDecision,
+    PatchRoute,
+    PlatformRoutes,
+    ProbeRoute,
+)
 from flagos_runtime.records import Platform, ProbeResult, ProbeSpec, StepSpec
 from flagos_runtime.resolver import resolve, valid_order
 
@@ -341,13 +349,43 @@ def test_nothing_is_touched_on_genuine_cuda():
     ]
 
 
-def test_op_step_needs_an_operator_route():
-    """Operator routing is installed only where a route asks for it."""
-    spec = StepSpec("op:routes", "op", "aten", "routing:install")
-    routes = PlatformRoutes("sim", ops=(OpRoute("aten::mm", ("cpu",), "routes.yaml:31:9"),))
+OPS = StepSpec("op:routes", "op", "aten", "routing:install")
 
-    assert ids(plan_of((spec,), PlatformRoutes("sim"))) == []
-    assert ids(plan_of((spec,), routes)) == ["op:routes"]
+
+def served(overload: str, backend: str, where: str) -> OpDecision:
+    """Return the decision that *backend* serves *overload*."""
+    return OpDecision(overload, (BackendChoice(backend, True, "there"),), where, "its route")
+
+
+def op_verdict(*operators: OpDecision) -> tuple[str, str, str]:
+    """Return state, reason and place of the step that installs operator routes."""
+    plan = resolve(SIM, PlatformRoutes("sim"), (OPS,), answers={}, switches={}, operators=operators)
+    assert plan.operators == operators
+    return plan.decisions[0].state, plan.decisions[0].reason, plan.decisions[0].where
+
+
+def test_op_step_is_planned_where_a_kernel_is_needed():
+    """Its reason counts the overloads by backend, and its place is the first one that needs a kernel."""
+    operators = (
+        served("aten::add.Tensor", "vendor", "routes.yaml:7:9"),
+        served("aten::mm", "cpu", "routes.yaml:8:9"),
+        served("aten::bmm", "flaggems", "routes.yaml:9:9"),
+        served("aten::sort", "flaggems", "routes.yaml:10:9"),
+    )
+
+    assert op_verdict(*operators) == ("planned", "3 overload(s): 2 flaggems, 1 cpu", "routes.yaml:8:9")
+
+
+def test_op_step_is_left_out_where_every_overload_keeps_its_kernel():
+    """Routes to the device's own kernel cost nothing."""
+    state, reason, _ = op_verdict(served("aten::mm", "vendor", "routes.yaml:7:9"))
+
+    assert (state, reason) == ("skipped", "1 overload(s), and each keeps the kernel that is there")
+
+
+def test_op_step_needs_an_operator_route():
+    """Where nobody says anything about an operator, nothing is installed."""
+    assert op_verdict() == ("skipped", "no operator route of platform 'sim' is written", "")
 
 
 @pytest.mark.parametrize("name", ["flaggems.philox", "patch:flaggems.philox"], ids=["short", "full"])

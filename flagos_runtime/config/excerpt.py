@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
-from flagos_runtime.diagnostics import Diagnostic
+from flagos_runtime.diagnostics import Diagnostic, Severity
 
 #: What YAML takes for the end of a line; ``str.splitlines`` knows more.
 LINE_BREAK: Final = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
@@ -37,7 +37,7 @@ class Page:
         return cls(name, tuple(LINE_BREAK.split(text)))
 
     def finding(
-        self, code: str, mark: Mark, message: str, hint: str = "", *, severity: Literal["error", "note"] = "error"
+        self, code: str, mark: Mark, message: str, hint: str = "", *, severity: Severity = "error"
     ) -> Diagnostic:
         """Return a diagnostic that points at *mark*."""
         return Diagnostic(code, severity, self.where(mark), message, hint, self.excerpt(mark))

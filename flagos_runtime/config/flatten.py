@@ -12,6 +12,7 @@ from flagos_runtime.config.inheritance import ancestry
 from flagos_runtime.config.models import (
     AliasEntry,
     CapabilityEntry,
+    EvidenceEntry,
     GuardEntry,
     PatchEntry,
     PlatformEntry,
@@ -21,7 +22,16 @@ from flagos_runtime.config.models import (
 )
 from flagos_runtime.config.patterns import canonical
 from flagos_runtime.config.source import Document, Steps
-from flagos_runtime.plan import AliasRoute, Condition, OpRoute, PatchRoute, PlatformRoutes, ProbeRoute
+from flagos_runtime.plan import (
+    AliasRoute,
+    Condition,
+    OpExclusion,
+    OpRoute,
+    PatchRoute,
+    PlatformRoutes,
+    ProbeRoute,
+    RouteEvidence,
+)
 from flagos_runtime.records import Capability
 
 Record = TypeVar("Record")
@@ -49,6 +59,8 @@ def _merged(parent: PlatformRoutes, child: PlatformRoutes) -> PlatformRoutes:
         aliases=_replaced(parent.aliases, child.aliases, lambda item: item.name),
         ops_prefer=child.ops_prefer or parent.ops_prefer,
         ops=_replaced(parent.ops, child.ops, lambda item: canonical(item.pattern)),
+        ops_exclude=_replaced(parent.ops_exclude, child.ops_exclude, lambda item: canonical(item.pattern)),
+        ops_prefer_where=(child if child.ops_prefer else parent).ops_prefer_where,
         patches=_replaced(parent.patches, child.patches, lambda item: item.id),
         capabilities=_replaced(parent.capabilities, child.capabilities, lambda item: item.name),
     )
@@ -78,6 +90,10 @@ def _own(name: str, entry: PlatformEntry, document: Document) -> PlatformRoutes:
         # empty where the entry says nothing, so that a parent's order is kept
         ops_prefer=entry.ops.prefer or (),
         ops=tuple(_op(pattern, item, key("ops", "routes", pattern)) for pattern, item in entry.ops.routes.items()),
+        ops_exclude=tuple(
+            OpExclusion(pattern, where("ops", "exclude", index)) for index, pattern in enumerate(entry.ops.exclude)
+        ),
+        ops_prefer_where=where("ops", "prefer") if entry.ops.prefer else "",
         patches=tuple(_patch(item, where("patches", index)) for index, item in enumerate(entry.patches)),
         capabilities=tuple(_capability(title, item) for title, item in entry.capabilities.items()),
     )
@@ -103,7 +119,13 @@ def _alias(item: AliasEntry, where: str) -> AliasRoute:
 
 
 def _op(pattern: str, item: RouteEntry, where: str) -> OpRoute:
-    return OpRoute(pattern, item.use, where, item.on_failure, _guard(item.guard))
+    return OpRoute(pattern, item.use, where, item.on_failure, _guard(item.guard), _evidence(item.evidence))
+
+
+def _evidence(item: EvidenceEntry | None) -> RouteEvidence | None:
+    if item is None:
+        return None
+    return RouteEvidence(item.verdict, item.speedup, item.device, item.date.isoformat() if item.date else None)
 
 
 def _guard(item: GuardEntry | None) -> Mapping[str, object]:

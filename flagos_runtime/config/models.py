@@ -149,6 +149,10 @@ class OpsEntry(Model):
     routes: dict[
         str, Annotated[RouteEntry, BeforeValidator(_from_backend, json_schema_input_type=Text | RouteEntry)]
     ] = Field(default={}, description="`aten::name.overload`, or `aten::name.*` for each overload, and its backends")
+    exclude: Targets = Field(
+        default=(),
+        description="operators that keep the kernel that is there, whatever `prefer` and routes of `aten::name.*` say",
+    )
 
 
 class PatchEntry(Model):

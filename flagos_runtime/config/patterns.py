@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from flagos_runtime.config.excerpt import either, nearest, shown
+from flagos_runtime.config.overloads import canonical as canonical
+from flagos_runtime.config.overloads import matched as matched
 
 NAMESPACE: Final = "aten::"
 FORM: Final = re.compile(r"aten::[A-Za-z_]\w*(\.(\w+|\*))?")
 #: What operators begin with in other notations, and in other namespaces.
 OTHER_PREFIX: Final = re.compile(r"\w+::|(torch\.)?(ops\.)?(aten\.)?|flag_gems\.")
-#: An overload without a name; ``torch.ops.aten.mm.default`` writes it so.
-UNNAMED: Final = ".default"
-
-
-def canonical(pattern: str) -> str:
-    """Return the one spelling of *pattern*: the overload without a name is ``aten::mm``, not ``aten::mm.default``."""
-    return pattern.removesuffix(UNNAMED)
 
 
 def pattern_problem(pattern: str, overloads: frozenset[str] | None) -> tuple[str, str] | None:
@@ -33,14 +28,10 @@ def pattern_problem(pattern: str, overloads: frozenset[str] | None) -> tuple[str
     if not FORM.fullmatch(pattern):
         return _malformed(pattern, overloads)
     if pattern.endswith(".*"):
-        return None if any(_of_packet(pattern[:-2], overloads)) else _unknown(pattern, overloads)
+        return None if matched(pattern, overloads) else _unknown(pattern, overloads)
     if canonical(pattern) in overloads:
         return None
     return _bare(pattern, overloads) or _unknown(pattern, overloads)
-
-
-def _of_packet(packet: str, overloads: Iterable[str]) -> Iterator[str]:
-    return (name for name in overloads if name == packet or name.startswith(f"{packet}."))
 
 
 def _malformed(pattern: str, overloads: frozenset[str]) -> tuple[str, str]:
@@ -52,7 +43,7 @@ def _malformed(pattern: str, overloads: frozenset[str]) -> tuple[str, str]:
 
 def _bare(pattern: str, overloads: frozenset[str]) -> tuple[str, str] | None:
     packet = canonical(pattern)
-    names = list(_of_packet(packet, overloads))
+    names = matched(packet, overloads)
     if not names:
         return None
     message = f"{shown(packet)} is not an overload but the name of {len(names)}"
@@ -68,7 +59,10 @@ def _offer(pattern: str, overloads: frozenset[str]) -> str:
     """Return a hint with the overload that *pattern* means in another notation, or the nearest one."""
     word = OTHER_PREFIX.sub("", pattern, count=1)
     close = next(_readings(word, overloads), None) or nearest(NAMESPACE + word, _candidates(word, overloads))
-    return f"did you mean '{close}'?" if close else ""
+    if close is None:
+        return ""
+    names = matched(close, overloads) if close.endswith(".*") and not word.endswith(".*") else ()
+    return f"did you mean {either((close, *names))}?"
 
 
 def _readings(word: str, overloads: frozenset[str]) -> Iterator[str]:
@@ -80,7 +74,7 @@ def _readings(word: str, overloads: frozenset[str]) -> Iterator[str]:
     for place in (match.start() for match in re.finditer("_", lower)):
         if found := by_lower.get(f"{lower[:place]}.{lower[place + 1 :]}"):
             yield found
-    if any(_of_packet(f"{NAMESPACE}{word}", overloads)):
+    if matched(f"{NAMESPACE}{word}", overloads):
         yield f"{NAMESPACE}{word}.*"
 
 

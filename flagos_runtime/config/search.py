@@ -61,12 +61,6 @@ def _expanded(path: str, env: Mapping[str, str]) -> str:
 
 
 def _readable(path: Path, chosen_by: str) -> Path:
-    if path.suffix == ".conf":
-        raise _unusable(
-            chosen_by,
-            f"'{path}' is an upstream backend list, which this version does not read; a routes.yaml was wanted",
-            f"name a routes.yaml in {chosen_by}",
-        )
     if reason := _obstacle(path):
         hint = f"correct {chosen_by}, or unset it to use the file that is shipped"
         if chosen_by not in NAMED_BY:

@@ -16,6 +16,7 @@ from flagos_runtime.config.inheritance import inheritance_findings
 from flagos_runtime.config.known import Known
 from flagos_runtime.config.models import ALIAS_NAMES, ALIAS_TARGET
 from flagos_runtime.config.patterns import canonical, pattern_problem
+from flagos_runtime.config.servable import unservable
 from flagos_runtime.config.source import Document, Steps
 from flagos_runtime.diagnostics import Diagnostic
 
@@ -122,6 +123,39 @@ def _patterns(checked: Checked, steps: Steps, value: object) -> Iterator[Diagnos
             yield checked.document.at_key("FR115", inner, message, "keep one of the two")
 
 
+def _servable(checked: Checked, steps: Steps, value: object) -> Iterator[Diagnostic]:
+    # a name that is wrong has been reported, and nothing more can be said of it
+    if pattern_problem(str(steps[-1]), checked.known.overloads) is None:
+        yield from unservable(checked.document, checked.known, steps, value)
+
+
+def _kept(checked: Checked, steps: Steps, value: object) -> Iterator[Diagnostic]:
+    """Check the list of operators that keep the kernel which is there."""
+    first: dict[str, Steps] = {}
+    for inner, pattern in selected(value, (ANY,), steps):
+        if not isinstance(pattern, str) or not pattern or checked.document.is_flagged(inner):
+            continue
+        if problem := pattern_problem(pattern, checked.known.overloads):
+            yield checked.document.at_value("FR112", inner, *problem)
+        earlier = first.setdefault(canonical(pattern), inner)
+        if earlier != inner:
+            line = checked.document.mark(earlier).line
+            message = f"{shown(pattern)} stands in this list on line {line} already"
+            yield checked.document.at_value("FR115", inner, message, "keep one of the two")
+
+
+def _kept_and_routed(checked: Checked, steps: Steps, value: object) -> Iterator[Diagnostic]:
+    """Check that an entry does not both exclude and route the same."""
+    routes = {canonical(str(inner[-1])): inner for inner, _ in selected(value, ("routes", ANY), steps)}
+    for inner, pattern in selected(value, ("exclude", ANY), steps):
+        # taken out, since a repetition is reported as one
+        route = routes.pop(canonical(pattern), None) if isinstance(pattern, str) else None
+        if route is not None:
+            here, there = checked.document.mark(inner).line, checked.document.keys[route].line
+            message = f"{shown(str(pattern))} is excluded on line {here} and has a route on line {there}"
+            yield checked.document.at_value("FR115", inner, message, "keep one of the two")
+
+
 def _backends(checked: Checked, steps: Steps, value: object) -> Iterator[Diagnostic]:
     """Check a list of backends, or the single one that a route is short for."""
     names = value if isinstance(value, tuple) else (value,)
@@ -197,7 +231,10 @@ CHECKS: Final[tuple[tuple[Steps, Check], ...]] = (
     ((*PLATFORM, "aliases", ANY, "when", "original_false", ANY), _probe),
     ((*PLATFORM, "aliases", ANY, "when", "switch_on"), _switch),
     ((*PLATFORM, "ops", "prefer"), _backends),
+    ((*PLATFORM, "ops"), _kept_and_routed),
+    ((*PLATFORM, "ops", "exclude"), _kept),
     ((*PLATFORM, "ops", "routes"), _patterns),
+    ((*PLATFORM, "ops", "routes", ANY), _servable),
     ((*PLATFORM, "ops", "routes", ANY), _backends),
     ((*PLATFORM, "ops", "routes", ANY, "use"), _backends),
     ((*PLATFORM, "ops", "routes", ANY, "guard"), _guard),

@@ -41,7 +41,9 @@ VARIABLES: Final[tuple[Variable, ...]] = (
     Variable("FLAGOS_RUNTIME", "switch", "on", "`off` leaves torch alone: nothing is activated"),
     Variable("FLAGOS_PLATFORM", "text", "", "platform to activate, instead of the route file's and the detected one"),
     Variable("FLAGOS_ROUTES", "path", "", "route file to read"),
-    Variable("FLAGOS_BACKEND_CONFIG", "path", "", "route file to read where FLAGOS_ROUTES is not set"),
+    Variable(
+        "FLAGOS_BACKEND_CONFIG", "path", "", "route file, or upstream conf, to read where FLAGOS_ROUTES is not set"
+    ),
     Variable(
         "FLAGOS_STARTUP_PROFILE",
         "choice",
@@ -57,7 +59,7 @@ VARIABLES: Final[tuple[Variable, ...]] = (
         "FLAGOS_OP_",
         "text",
         "",
-        "backend of one overload, whose dots are written as two underscores",
+        "backends of one overload as a comma list; its dot is written as two underscores",
         is_prefix=True,
         example="<OVERLOAD>",
     ),

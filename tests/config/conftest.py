@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from flagos_runtime.config.loader import Known, load_routes
+from flagos_runtime.config.traits import Traits
+from flagos_runtime.records import BackendTable
 
 OVERLOADS = (
     "aten::add.Scalar",
@@ -21,10 +23,19 @@ OVERLOADS = (
     "aten::mul.Tensor",
     "aten::sort",
     "aten::sort.stable",
+    "aten::uniform_",
     "aten::unsqueeze",
     "aten::var",
     "aten::var.correction",
+    "aten::zeros",
 )
+GEMS = frozenset({"aten::add.Tensor", "aten::cumsum", "aten::mm", "aten::sort", "aten::var.correction"})
+TRAITS = {
+    "aten::cumsum.out": Traits(mutates=True),
+    "aten::uniform_": Traits(mutates=True, random=True),
+    "aten::unsqueeze": Traits(view=True),
+    "aten::zeros": Traits(factory=True),
+}
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +47,11 @@ def known():
         patches=frozenset({"flaggems.philox"}),
         backends=frozenset({"vendor", "cpu", "none", "flaggems", "flaggems_cpp", "tileops"}),
         overloads=frozenset(OVERLOADS),
+        tables={
+            "flaggems": BackendTable(True, "flag_gems 5.0.2", GEMS, "5.0.2"),
+            "tileops": BackendTable(False, "tileops is not installed"),
+        },
+        traits=TRAITS.get,
     )
 
 

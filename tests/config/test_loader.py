@@ -11,7 +11,7 @@ import pytest
 from flagos_runtime.config.loader import bundled_routes, find_routes, load_routes
 from flagos_runtime.config.patterns import pattern_problem
 from flagos_runtime.errors import ConfigError
-from flagos_runtime.plan import AliasRoute, Condition, OpRoute, PatchRoute, ProbeRoute
+from flagos_runtime.plan import AliasRoute, Condition, OpExclusion, OpRoute, PatchRoute, ProbeRoute, RouteEvidence
 from flagos_runtime.plugins import load_plugins
 from flagos_runtime.records import Capability
 
@@ -35,6 +35,7 @@ platforms:
         exclude: ["torch.cuda.memory_stats"]
     ops:
       prefer: [flaggems, vendor, cpu]
+      exclude: [aten::add.Tensor]
       routes:
         aten::mm: vendor
         aten::sort.*: cpu
@@ -55,6 +56,7 @@ platforms:
       - {target: torch.cuda.is_available, redirect: device.is_here}
     ops:
       routes: {aten::mm.default: cpu, aten::add.Tensor: vendor}
+      exclude: [aten::var.correction, aten::cumsum]
     capabilities: {fp64: {state: available, source: child}}
   middle:
     extends: base
@@ -72,6 +74,7 @@ platforms:
     ops:
       prefer: [cpu]
       routes: {aten::mm: vendor, aten::sort.*: cpu}
+      exclude: [aten::cumsum.default, aten::add.Scalar]
     patches:
       - {id: flaggems.philox}
     capabilities: {fp64: {state: unknown, source: base}, bf16: {state: available, source: base}}
@@ -111,18 +114,20 @@ def test_op_routes(musa, tmp_path):
     """A backend's name is short for a list of one; a guard holds what is set only."""
     file = f"{tmp_path}/routes.yaml"
     guard = {"min_numel": 65536, "dtypes": ("float16",)}
+    evidence = RouteEvidence("STRICT", 2.4, "MTT S5000", "2026-12-01")
 
     assert musa.ops == (
-        OpRoute("aten::mm", ("vendor",), f"{file}:21:9"),
-        OpRoute("aten::sort.*", ("cpu",), f"{file}:22:9"),
-        OpRoute("aten::cumsum", ("flaggems", "vendor"), f"{file}:23:9", "next", guard),
+        OpRoute("aten::mm", ("vendor",), f"{file}:22:9"),
+        OpRoute("aten::sort.*", ("cpu",), f"{file}:23:9"),
+        OpRoute("aten::cumsum", ("flaggems", "vendor"), f"{file}:24:9", "next", guard, evidence),
     )
-    assert musa.ops_prefer == ("flaggems", "vendor", "cpu")
+    assert (musa.ops_prefer, musa.ops_prefer_where) == (("flaggems", "vendor", "cpu"), f"{file}:19:15")
+    assert musa.ops_exclude == (OpExclusion("aten::add.Tensor", f"{file}:20:17"),)
 
 
 def test_patches_and_capabilities(musa, tmp_path):
     """A patch has its place; a capability is declared, with its source."""
-    assert musa.patches == (PatchRoute("flaggems.philox", True, f"{tmp_path}/routes.yaml:26:9"),)
+    assert musa.patches == (PatchRoute("flaggems.philox", True, f"{tmp_path}/routes.yaml:27:9"),)
     assert musa.capabilities == (Capability("fp64", "unavailable", "declared", source="vendor manual"),)
 
 
@@ -198,7 +203,7 @@ def test_own_probe_replaces_the_one_of_its_target(child, tmp_path):
         ("torch.cuda.is_available", "device.is_here"),
         ("torch.cuda.device_count", "device.device_count"),
     ]
-    assert [item.where for item in child.probes] == [f"{tmp_path}/routes.yaml:{line}:9" for line in (6, 19)]
+    assert [item.where for item in child.probes] == [f"{tmp_path}/routes.yaml:{line}:9" for line in (6, 20)]
 
 
 def test_own_alias_and_patch_replace_those_of_their_name(child):
@@ -215,6 +220,22 @@ def test_own_op_route_replaces_the_one_of_its_overload(child):
         ("aten::add.Tensor", ("vendor",)),
     ]
     assert child.ops_prefer == ("cpu",)
+
+
+def test_exclusions_are_added_to_the_inherited_ones(child, tmp_path):
+    """A child's list adds to its parent's; the same overload stands once, at the child's place."""
+    file = f"{tmp_path}/routes.yaml"
+
+    assert child.ops_exclude == (
+        OpExclusion("aten::cumsum", f"{file}:9:39"),
+        OpExclusion("aten::add.Scalar", f"{file}:27:39"),
+        OpExclusion("aten::var.correction", f"{file}:9:17"),
+    )
+
+
+def test_inherited_order_of_backends_keeps_its_place(child, tmp_path):
+    """A preference that a parent states points at the parent's line."""
+    assert child.ops_prefer_where == f"{tmp_path}/routes.yaml:25:15"
 
 
 def test_capabilities_are_inherited_by_name(child):
@@ -249,6 +270,15 @@ def test_pattern_that_names_an_overload(pattern, known):
 def test_pattern_that_names_none(pattern, known):
     """The bare name of an operator without an overload of that name never means nothing, or everything, silently."""
     assert pattern_problem(pattern, known.overloads) is not None
+
+
+def test_kernels_of_an_absent_package_are_unchecked_and_it_says_so(load, known):
+    """A route to a backend alone whose package is not there is valid, with one note for all such routes."""
+    text = "version: 1\nplatforms: {sim: {ops: {routes: {aten::mm: tileops, aten::cumsum: tileops}}}}\n"
+    (note,) = load(text).diagnostics
+
+    assert (note.code, note.severity) == ("FR119", "note")
+    assert note.message == "routes to 'tileops' alone were not checked: tileops is not installed"
 
 
 def test_findings_come_in_the_order_of_the_text(load):
@@ -350,17 +380,12 @@ def test_user_file_that_is_a_directory_is_an_error(home):
         find_routes({"HOME": str(home)})
 
 
-def test_upstream_backend_list_is_refused_for_now(home):
-    """A `.conf` of the ecosystem is named as what it is, with what to do instead."""
+def test_upstream_conf_is_found(home):
+    """A `.conf` of the ecosystem may be named where a route file may."""
     path = home / "backends_musa.conf"
-    path.write_text("mm=flaggems\n", encoding="utf-8")
+    path.write_text("mm = flaggems\n", encoding="utf-8")
 
-    with pytest.raises(ConfigError) as caught:
-        find_routes({"FLAGOS_BACKEND_CONFIG": str(path)})
-
-    (finding,) = caught.value.diagnostics
-    assert finding.code == "FR100"
-    assert "name a routes.yaml" in finding.hint
+    assert find_routes({"FLAGOS_BACKEND_CONFIG": str(path)}) == path
 
 
 def test_unreadable_file_of_the_loader_is_an_error(known):
