@@ -130,6 +130,6 @@ def test_interpreter_is_no_driver_for_a_card(run_python, expect_rc):
             print(error)
     """
 
-    text = expect_rc(run_python(code, env={"FLAGOS_PLATFORM": "sim"}))
+    text = expect_rc(run_python(code, env={"FLAGOS_PLATFORM": "sim", "TRITON_INTERPRET": "0"}))
 
     assert "has no driver for 'flagos'" in text
