@@ -151,6 +151,17 @@ def explain(name: str) -> Explanation:
     return explain_name(name, status(), (_process.preview or preview()).plan, _process.ledger)
 
 
+def active_context() -> Context:
+    """Return what this process was activated with, for a survey.
+
+    Raises:
+        ActivationError: nothing is active.
+    """
+    if _process.context is None:
+        raise ActivationError(f"nothing is active in this process: {_process.status.reason}")
+    return _process.context
+
+
 def preview(platform: str | None = None, routes: str | os.PathLike[str] | None = None) -> Preview:
     """Return what `activate` would do, without changing anything.
 

@@ -16,6 +16,8 @@ Evidence = Literal["declared", "detected", "measured"]
 PlatformKind = Literal["cuda", "cuda_shaped", "private_use1", "no_device", "sim"]
 Presence = Literal["usable", "declared", "unusable", "absent"]
 StepKind = Literal["device", "probe", "alias", "compile", "op", "patch"]
+CaseStatus = Literal["PASS", "INVALID_CASE", "UNVERIFIABLE", "ERROR", "WRONG", "CRASH", "TIMEOUT", "UNSTABLE"]
+Verdict = Literal["STRICT", "BASIC_ONLY", "FAILED", "UNTESTED"]
 ActivationState = Literal["inactive", "active", "degraded", "disabled"]
 
 # -- facts ------------------------------------------------------------------------------------------------------
