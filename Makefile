@@ -30,7 +30,7 @@ test-slow:  ## the tests marked slow
 fix:  ## format and apply ruff's fixes
 	ruff format . && ruff check --fix .
 schema:  ## rewrite schemas/ from the models, and the page of environment variables
-	for name in routes report snapshot; do flagos-runtime schema $$name > schemas/new && mv schemas/new schemas/$$name.schema.json || exit; done
+	for name in routes report snapshot survey; do flagos-runtime schema $$name > schemas/new && mv schemas/new schemas/$$name.schema.json || exit; done
 	python -c 'from flagos_runtime.config.environment import environment_page as page; print(page(), end="")' > docs/environment.md
 docs:  ## rewrite the pages of the platforms, docs/platforms/
 	FLAGOS_RUNTIME=off python tools/platform_docs.py

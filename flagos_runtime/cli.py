@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from typer.main import get_command
 
+from flagos_runtime import survey_commands
 from flagos_runtime.console import (
     PROBLEM,
     WRONG_USE,
@@ -42,6 +43,7 @@ SCHEMAS: Final[Mapping[str, str]] = {
     "routes": "flagos_runtime.config.schema:routes_schema",
     "report": "flagos_runtime.report:report_schema",
     "snapshot": "flagos_runtime.snapshot_file:snapshot_schema",
+    "survey": "flagos_runtime.survey.result:survey_schema",
 }
 
 PlatformOption = Annotated[str | None, typer.Option("--platform", metavar="NAME", help="Take this platform.")]
@@ -61,6 +63,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(survey_commands.app, name="survey")
 
 
 def main() -> None:
@@ -224,9 +228,9 @@ def snapshot() -> None:
 @app.command()
 @command
 def schema(
-    of: Annotated[str, typer.Argument(metavar="[routes|report|snapshot]", help="Which document.")] = "routes",
+    of: Annotated[str, typer.Argument(metavar="[routes|report|snapshot|survey]", help="Which document.")] = "routes",
 ) -> None:
-    """Print the JSON Schema of the route file, of the report or of a snapshot."""
+    """Print the JSON Schema of the route file, the report, a snapshot or the result of a survey."""
     if of not in SCHEMAS:
         raise typer.BadParameter(f"'{of}' has no schema; known are {', '.join(SCHEMAS)}")
     module, _, function = SCHEMAS[of].partition(":")

@@ -24,11 +24,16 @@ def routes_text(tables: Mapping[str, ConfTable], shipped: Mapping[str, PlatformR
     """
     lines = [f"# {_comment(made)}", "version: 1", "platform: auto", "", "platforms:"]
     for name, table in tables.items():
-        lines += [f"{ENTRY}{name}:", *_indented(_other_entries(shipped[name])), f"{ENTRY * 2}ops:"]
+        lines += [*entry_lines(shipped[name]), f"{ENTRY * 2}ops:"]
         if shipped[name].ops_prefer_where:
             lines.append(f"{ENTRY * 3}prefer: [{', '.join(shipped[name].ops_prefer)}]")
         lines += [f"{ENTRY * 3}routes:{'' if table.assignments else ' {}'}", *_routes(table)]
     return "\n".join(lines) + "\n"
+
+
+def entry_lines(routes: PlatformRoutes) -> list[str]:
+    """Return the lines of a platform's entry without its operators."""
+    return [f"{ENTRY}{routes.name}:", *_indented(_other_entries(routes))]
 
 
 def _routes(table: ConfTable) -> Iterator[str]:

@@ -138,18 +138,33 @@ def install_dtype(context: Context, step: StepSpec) -> None:
     install_at(context, step, "triton.language.core", "dtype.value", lambda _: property(lambda self: self))
 
 
-def install_bfloat16(context: Context, step: StepSpec) -> None:
-    """Compute with the values of bfloat16 and not with its bits."""
+def install_values(context: Context, step: StepSpec) -> None:
+    """Compute with values and not with the bits that stand for them."""
     name = step.target.rpartition(".")[2]
 
     def build(module: Any) -> Callable[..., object]:
-        from flagos_runtime.integration.gems import bfloat16  # imported here: it needs Triton
+        from flagos_runtime.integration.gems import values  # imported here: it needs Triton
 
-        wraps = {"cast_impl": bfloat16.cast, "create_fp_to_fp": bfloat16.cast, "create_dot": bfloat16.dot}
-        stock = getattr(module.InterpreterBuilder, name)
-        return wraps.get(name, bfloat16.by_value)(module, stock)
+        wraps = {
+            "cast_impl": values.cast,
+            "create_fp_to_fp": values.cast,
+            "create_dot": values.dot,
+            "get_bf16": values.constant,
+        }
+        return wraps.get(name, values.by_value)(module, getattr(module.InterpreterBuilder, name, None))
 
     install_at(context, step, _INTERPRETER, f"InterpreterBuilder.{name}", build)
+
+
+def install_truth(context: Context, step: StepSpec) -> None:
+    """Take a truth value among the arguments of a kernel for one."""
+
+    def build(module: Any) -> Callable[..., object]:
+        from flagos_runtime.integration.gems import values  # imported here, as above
+
+        return values.argument(module)
+
+    install_at(context, step, _INTERPRETER, "_implicit_cvt", build)
 
 
 def install_libdevice(context: Context, step: StepSpec) -> None:

@@ -8,10 +8,10 @@ from flagos_runtime.records import Platform, StepSpec
 
 _HERE: Final = "flagos_runtime.integration.gems"
 _INTERPRETER: Final = "triton.runtime.interpreter"
-#: Operations of the interpreter that take bfloat16 for an integer.
+#: Operations of the interpreter that take bfloat16 for an integer, or a truth value for what was compared.
 _BY_VALUE: Final = (
     "binary_op", "unary_op", "ternary_op", "cast_impl", "create_fp_to_fp", "create_dot", "create_fma", "create_rsqrt",
-    "create_erf",
+    "create_erf", "get_bf16",
 )  # fmt: skip
 
 
@@ -68,12 +68,18 @@ _INTERPRETED: Final = (
     ),
     *(
         _patch(
-            f"triton.bfloat16.{name}",
+            f"triton.values.{name}",
             f"{_INTERPRETER}.InterpreterBuilder.{name}",
-            "interpreter:install_bfloat16",
-            "bfloat16 is computed by value",
+            "interpreter:install_values",
+            "bfloat16 is computed by value, and comparisons give truth values",
         )
         for name in _BY_VALUE
+    ),
+    _patch(
+        "triton.truth",
+        f"{_INTERPRETER}._implicit_cvt",
+        "interpreter:install_truth",
+        "a truth value among the arguments of a kernel is one",
     ),
     _patch(
         "triton.libdevice",

@@ -1,4 +1,8 @@
-"""Arithmetic on bfloat16 for Triton's interpreter, which keeps its bits in integers and computes with those."""
+"""Types of values in Triton's interpreter.
+
+It keeps the bits of bfloat16 in integers and computes with those, takes a comparison's result for a value of the type
+that was compared, and a truth value among the arguments of a kernel for a number of 32 bits.
+"""
 
 from __future__ import annotations
 
@@ -39,21 +43,22 @@ def wide(module: Any, handle: Any) -> Any:
 
 
 def narrow(module: Any, handle: Any) -> Any:
-    """Return *handle*, which holds float32, as bfloat16; a comparison's result stays as it is."""
-    if handle.data.dtype == np.bool_:
-        return handle
+    """Return *handle*, which holds float32, as bfloat16."""
     return module.TensorHandle(narrowed(handle.data), tl.bfloat16)
 
 
 def by_value(module: Any, stock: Method) -> Method:
-    """Let an operation on values compute in float32 where one of them holds bfloat16."""
+    """Let an operation compute in float32 where a value holds bfloat16, and give a comparison's result its type."""
 
     def operate(self: Any, *arguments: Any, **rest: Any) -> Any:
         handles = [item for item in arguments if isinstance(item, module.TensorHandle)]
-        if not any(map(is_bfloat16, handles)) or not _BITWISE.isdisjoint(_functions(arguments)):
-            return stock(self, *arguments, **rest)
-        widths = [wide(module, item) if isinstance(item, module.TensorHandle) else item for item in arguments]
-        return narrow(module, stock(self, *widths, **rest))
+        narrows = any(map(is_bfloat16, handles)) and _BITWISE.isdisjoint(_functions(arguments))
+        if narrows:
+            arguments = tuple(wide(module, item) if isinstance(item, module.TensorHandle) else item for item in arguments)
+        result = stock(self, *arguments, **rest)
+        if result.data.dtype == np.bool_:
+            return module.TensorHandle(result.data, tl.int1)
+        return narrow(module, result) if narrows else result
 
     return operate
 
@@ -85,3 +90,20 @@ def dot(module: Any, stock: Method) -> Method:
         return stock(self, wide(module, one), wide(module, other), *rest)
 
     return multiply
+
+
+def constant(module: Any, _: object) -> Method:
+    """Give a constant of bfloat16, which the interpreter has no function for."""
+    return lambda _, value: module.TensorHandle(narrowed(np.array([value])), tl.bfloat16)
+
+
+def argument(module: Any) -> Method:
+    """Take a truth value among the arguments of a kernel for one."""
+    stock: Method = module._implicit_cvt
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, bool):
+            return tl.tensor(module.TensorHandle(np.array([value]), tl.int1), tl.int1)
+        return stock(value)
+
+    return convert
