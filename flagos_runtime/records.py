@@ -229,12 +229,15 @@ class OpBackend:
             empty for a backend that is always there and serves every overload.
         kernel: ``module:function`` that returns the kernel of one overload, called with its name when it is first
             needed; empty for the backends that are part of this runtime.
+        without_dtypes: dtypes, without ``torch.``, that none of its kernels takes; the kernel that a call would have
+            without this backend serves a call that has one.
     """
 
     name: str
     summary: str
     table: str = ""
     kernel: str = ""
+    without_dtypes: tuple[str, ...] = ()
 
 
 # -- what the process looks like ----------------------------------------------------------------------------------

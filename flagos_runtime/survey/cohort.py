@@ -91,11 +91,15 @@ def _overloads(facts: Facts, backend: str, routes: PlatformRoutes, ops: tuple[st
     faults = tuple(_unknown(item, problem) for item in ops if (problem := pattern_problem(item, known)))
     if faults:
         raise ConfigError(faults)
-    chosen = frozenset(name for item in ops for name in matched(canonical(item), known))
+    chosen = frozenset(name for item in ops for name in _named(item, known))
     fitting = chosen & served if served else chosen
     if not fitting:
         raise _nothing(backend)
     return fitting
+
+
+def _named(item: str, known: frozenset[str]) -> Iterable[str]:
+    return matched(item, known) if item.endswith(".*") else (canonical(item),)
 
 
 def _served(facts: Facts, backend: str, routes: PlatformRoutes) -> frozenset[str]:

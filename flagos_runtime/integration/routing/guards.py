@@ -61,6 +61,26 @@ def _dtypes(names: Any) -> Callable[[list[torch.Tensor]], bool]:
     return lambda tensors: all(tensor.dtype in dtypes for tensor in tensors)
 
 
+def takes_of(without: Sequence[str]) -> Callable[[Sequence[Any], Mapping[str, Any]], bool] | None:
+    """Return whether a call has nothing to do with the dtypes *without*; ``None`` where that is every call.
+
+    Tensors, those in lists, numbers, and arguments that are a dtype are looked at.
+    """
+    dtypes = frozenset(getattr(torch, name) for name in without)
+    if not dtypes:
+        return None
+    number = complex if torch.complex128 in dtypes else ()
+
+    def fits(value: Any) -> bool:
+        if isinstance(value, torch.Tensor):
+            return value.dtype not in dtypes
+        if isinstance(value, (list, tuple)):
+            return all(map(fits, value))
+        return value not in dtypes if isinstance(value, torch.dtype) else not isinstance(value, number)
+
+    return lambda args, kwargs: all(map(fits, args)) and all(map(fits, kwargs.values()))
+
+
 _CHECKS: Final[dict[str, Callable[[Any], Callable[[list[torch.Tensor]], bool]]]] = {
     "dtypes": _dtypes,
     "min_ndim": lambda least: lambda tensors: any(tensor.dim() >= least for tensor in tensors),

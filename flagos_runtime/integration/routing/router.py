@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 
 from flagos_runtime.errors import KernelUnavailableError
 from flagos_runtime.integration.routing.counts import PRIOR, Counts, dispatch_log
 from flagos_runtime.integration.routing.failures import is_kernel_failure
-from flagos_runtime.integration.routing.guards import guard_of
+from flagos_runtime.integration.routing.guards import guard_of, takes_of
 from flagos_runtime.integration.routing.host import host_kernel
 from flagos_runtime.integration.routing.library import overload_of, register_kernels
 from flagos_runtime.integration.routing.prior import is_composed, prior_kernel
@@ -44,6 +44,14 @@ def install_operators(context: Context, decisions: Iterable[OpDecision], *, by: 
     return context.counts
 
 
+class _Link(NamedTuple):
+    """A backend's kernel, and which calls it takes; every call where that is ``None``."""
+
+    backend: str
+    kernel: Kernel
+    takes: Callable[[Any, Any], bool] | None
+
+
 class _Route:
     """The chain of kernels of one overload: the backends in order, and what was there before."""
 
@@ -54,7 +62,7 @@ class _Route:
         self._op = overload_of(self.name)
         self._counts = context.counts.of(self.name)
         self._prior, self._counts.prior = prior_kernel(self.name, self._op, key, context.kernels)
-        self._kernels: list[tuple[str, Kernel]] | None = None
+        self._kernels: list[_Link] | None = None
         self._serving = threading.local()
 
     def kernel(self) -> Kernel:
@@ -101,38 +109,33 @@ class _Route:
 
     def _serve(self, args: Any, kwargs: Any) -> Any:
         kernels = self._chain()
-        while kernels:
-            backend, kernel = kernels[0]
+        while link := next((item for item in kernels if item.takes is None or item.takes(args, kwargs)), None):
             try:
-                result = kernel(*args, **kwargs)
+                result = link.kernel(*args, **kwargs)
             except Exception as error:
-                if not self._may_go_on(kernels, error):
+                if not self._may_go_on(kernels, link, error):
                     raise
-                # tried once: what does not exist or compile for one call will not for the next
-                if kernels[:1] == [(backend, kernel)]:  # another thread may have seen it too
-                    kernels.pop(0)
-                self._note_in_force(kernels)
                 continue
-            self._counts.calls[backend] += 1
+            self._counts.calls[link.backend] += 1
             return result
         return self._stock(args, kwargs)
 
-    def _chain(self) -> list[tuple[str, Kernel]]:
+    def _chain(self) -> list[_Link]:
         if self._kernels is None:
-            found = [(backend, self._kernel(backend)) for backend in self._decision.backends]
-            self._kernels = [(backend, kernel) for backend, kernel in found if kernel is not None]
+            found = [self._link(backend) for backend in self._decision.backends]
+            self._kernels = [link for link in found if link is not None]
             self._note_in_force(self._kernels)
             dispatch_log.info("%s -> %s (%s)", self.name, self._counts.in_force, self._decision.where)
         return self._kernels
 
-    def _note_in_force(self, kernels: list[tuple[str, Kernel]]) -> None:
-        backend, kernel = kernels[0] if kernels else (PRIOR, self._prior)
+    def _note_in_force(self, kernels: list[_Link]) -> None:
+        backend, kernel = kernels[0][:2] if kernels else (PRIOR, self._prior)
         title = getattr(kernel, "__qualname__", "")
         self._counts.in_force = f"{backend}: {kernel.__module__}.{title}" if title else backend
 
-    def _kernel(self, backend: str) -> Kernel | None:
+    def _link(self, backend: str) -> _Link | None:
         try:
-            return self._load(backend)
+            return _Link(backend, self._load(backend), takes_of(self._context.backends[backend].without_dtypes))
         except KernelUnavailableError as error:
             self._counts.failed(backend, error, "left out")
             return None
@@ -144,17 +147,20 @@ class _Route:
         loaded: Kernel = getattr(import_module(module), function)(self._context, self.name)
         return loaded
 
-    def _may_go_on(self, kernels: list[tuple[str, Kernel]], error: Exception) -> bool:
-        """Decide what follows a failure of the first of *kernels*, and note it."""
-        backend, policy = kernels[0][0], self._decision.on_failure
+    def _may_go_on(self, kernels: list[_Link], failed: _Link, error: Exception) -> bool:
+        """Decide what follows a failure, and note it: what does not exist or compile for one call will not for the next."""
+        policy = self._decision.on_failure
         if policy == "raise" or not is_kernel_failure(error):
             return False
-        if policy == "cpu" and backend != "cpu":
-            kernels[1:] = [("cpu", host_kernel(self._op))]
-        elif len(kernels) == 1 and self._prior is None:
+        left = [item for item in kernels if item is not failed]
+        if policy == "cpu" and failed.backend != "cpu":
+            left = [_Link("cpu", host_kernel(self._op), None)]
+        elif not left and self._prior is None:
             return False
-        then = kernels[1][0] if len(kernels) > 1 else PRIOR
-        self._counts.failed(backend, error, f"served by {then} since")
+        if failed in kernels:  # another thread may have seen it too
+            kernels[:] = left
+        self._counts.failed(failed.backend, error, f"served by {left[0].backend if left else PRIOR} since")
+        self._note_in_force(kernels)
         return True
 
     def _vendor(self) -> Kernel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import torch
 
 from flagos_runtime.integration.routing.library import overload_of
-from flagos_runtime.integration.survey.calls import Call, spread
+from flagos_runtime.integration.survey.calls import HOST, Call, spread
 from flagos_runtime.integration.survey.recorded import DTYPES, calls_of, database, direct_calls, overload_name
 from flagos_runtime.integration.survey.synthesised import bases, derived, profiles, synthesised
 
@@ -73,15 +74,28 @@ class _Maker:
         self.seed = settings.seed + zlib.crc32(overload.encode()) % 2**31
 
     def recorded(self) -> list[Case]:
-        """Return calls that the database leads to: of the overload, else of what it is a form of, else by its name."""
+        """Return calls that the database leads to: of the overload, else of what it is a form of, else by its name.
+
+        Calls that the CPU does not take either are left out: another form of an operator may want other arguments.
+        """
         groups = (self._own, self._of_bases, self._of_entries_of_its_name)
         return next((found for group in groups if (found := [*self._numbered(group)])), [])
 
     def _numbered(self, group: Callable[[torch.dtype], Iterator[tuple[str, Call]]]) -> Iterator[Case]:
         for kind in DTYPES:
-            for at, (source, call) in enumerate(islice(group(kind), _quota(kind))):
+            fitting = (item for item in group(kind) if self._is_valid(item[1]))
+            for at, (source, call) in enumerate(islice(fitting, _quota(kind))):
                 title = _title(kind)
                 yield Case(f"{source}/{title}/{at}", source.partition("/")[0], title, call)
+
+    def _is_valid(self, call: Call) -> bool:
+        try:
+            with torch.no_grad(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                call.on(HOST).of(self.op)
+        except Exception:  # noqa: BLE001 - whatever the CPU raises, it is no call of the overload
+            return False
+        return True
 
     def _own(self, kind: torch.dtype) -> Iterator[tuple[str, Call]]:
         yield from _in_turn(
@@ -131,17 +145,13 @@ class _Maker:
                 yield Case(f"grad/{case.id}", "grad", case.dtype, case.call, with_grad=True)
 
     def synthesised(self, recorded: list[Case]) -> Iterator[Case]:
-        """Yield calls made up from the schema; where nothing was recorded they are all there is."""
+        """Yield calls made up from the schema, where the database leads to none."""
         shapes = profiles(self.settings.largest)
-        for kind in DTYPES:
-            for profile in shapes[:6] if kind == torch.float32 else shapes[:1] if recorded else shapes[:3]:
+        for kind in () if recorded else DTYPES:
+            for profile in shapes if kind == DTYPES[0] else shapes[:3]:
                 call = synthesised(self.op, profile, kind, self.seed)
                 if call is not None:
                     yield Case(f"profile/{profile.name}/{_title(kind)}", "profile", _title(kind), call)
-        for profile in () if recorded else shapes[6:]:
-            call = synthesised(self.op, profile, torch.float32, self.seed)
-            if call is not None:
-                yield Case(f"profile/{profile.name}/float32", "profile", "float32", call)
 
 
 def _in_turn(sources: Iterable[tuple[str, Iterable[Call]]]) -> Iterator[tuple[str, Call]]:
