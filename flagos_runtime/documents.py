@@ -199,8 +199,14 @@ class PlanReport(TypedDict):
     diagnostics: list[DiagnosticEntry]
 
 
-_JSON_TYPES: Final[Mapping[object, str]] = {str: "string", int: "integer", bool: "boolean", type(None): "null"}
-_FOUND: Final[Mapping[type, str]] = {**_JSON_TYPES, float: "number", list: "array", dict: "object"}  # type: ignore[dict-item]
+_JSON_TYPES: Final[Mapping[object, str]] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    type(None): "null",
+}
+_FOUND: Final[Mapping[type, str]] = {**_JSON_TYPES, list: "array", dict: "object"}  # type: ignore[dict-item]
 
 
 def json_schema(kind: object) -> dict[str, object]:
@@ -258,7 +264,7 @@ def mismatches(value: object, kind: object, where: str = "") -> Iterator[str]:
         yield from _object_mismatches(value, kind, where)
     else:
         wanted = _JSON_TYPES.get(kind) or ("array" if origin is list else "object")
-        if type(value) is not kind:
+        if type(value) is not kind and not (kind is float and type(value) is int):
             yield f"{_place(where)} is of type {_FOUND.get(type(value), type(value).__name__)}, wanted {wanted}"
 
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-VERDICTS: Final = ("STRICT", "BASIC_ONLY", "FAILED", "UNTESTED")
-CASES: Final = ("PASS", "INVALID_CASE", "UNVERIFIABLE", "ERROR", "WRONG", "CRASH", "TIMEOUT")
+from flagos_runtime.records import CASES, VERDICTS
+
+#: What the published surveys tell apart; that a case is unstable is not among it.
+PUBLISHED_CASES: Final = tuple(word for word in CASES if word != "UNSTABLE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,9 @@ class Published:
 
 
 def _published(platform: str, device: str, cohort: Cohort, source: Source, *counts: int) -> Published:
-    """Return a record of counts that stand in the order of `VERDICTS`, then of `CASES`."""
+    """Return a record of counts that stand in the order of `VERDICTS`, then of `PUBLISHED_CASES`."""
     verdicts: dict[str, int] = dict(zip(VERDICTS, counts[: len(VERDICTS)], strict=True))
-    cases: dict[str, int] = dict(zip(CASES, counts[len(VERDICTS) :], strict=True))
+    cases: dict[str, int] = dict(zip(PUBLISHED_CASES, counts[len(VERDICTS) :], strict=True))
     return Published(platform, device, cohort, source, MappingProxyType(verdicts), MappingProxyType(cases))
 
 

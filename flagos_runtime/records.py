@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
 from flagos_runtime.diagnostics import Diagnostic
 
@@ -18,6 +18,9 @@ Presence = Literal["usable", "declared", "unusable", "absent"]
 StepKind = Literal["device", "probe", "alias", "compile", "op", "patch"]
 CaseStatus = Literal["PASS", "INVALID_CASE", "UNVERIFIABLE", "ERROR", "WRONG", "CRASH", "TIMEOUT", "UNSTABLE"]
 Verdict = Literal["STRICT", "BASIC_ONLY", "FAILED", "UNTESTED"]
+#: The words themselves, in the order in which they are shown; a later verdict is a worse one.
+CASES: Final[tuple[CaseStatus, ...]] = get_args(CaseStatus)
+VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 ActivationState = Literal["inactive", "active", "degraded", "disabled"]
 
 # -- facts ------------------------------------------------------------------------------------------------------

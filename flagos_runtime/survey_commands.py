@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ from flagos_runtime.console import PROBLEM, command, note, print_page, say, say_
 # Imports inside functions below: `--help` of any command must not pay for a survey.
 
 if TYPE_CHECKING:
+    from flagos_runtime.records import Verdict
     from flagos_runtime.survey.cohort import Cohort
     from flagos_runtime.survey.journal import Journal
     from flagos_runtime.survey.result import SettingsEntry, SurveyDocument
@@ -26,7 +27,7 @@ ResultArgument = Annotated[Path, typer.Argument(metavar="RESULT", help="What `su
 
 @app.command()
 @command
-def run(
+def run(  # noqa: PLR0913, PLR0917 - one argument for each option
     backend: Annotated[str, typer.Option("--backend", metavar="NAME", help="Whose kernels are tried.")] = "flaggems",
     ops: Annotated[str, typer.Option("--ops", metavar="NAMES", help="'aten::mm,aten::sum.*' instead of all.")] = "",
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Take this many overloads.")] = None,
@@ -83,7 +84,7 @@ def _written(output: Path, cohort: Cohort, journal: Journal, device: str) -> Sur
     from flagos_runtime.survey.cohort import versions
     from flagos_runtime.survey.result import document, write
 
-    created = datetime.now(UTC).isoformat(timespec="seconds")
+    created = datetime.now(timezone.utc).isoformat(timespec="seconds")
     found = document(cohort.entry, journal.cases, created=created, device=device, versions=versions())
     write(output, found)
     return found
@@ -108,8 +109,8 @@ def diff(
 ) -> None:
     """Tell what moved between two surveys of one cohort; exit code 1 where something got worse."""
     from flagos_runtime.survey.difference import difference, is_worse
-    from flagos_runtime.survey_pages import difference_page
     from flagos_runtime.survey.result import read
+    from flagos_runtime.survey_pages import difference_page
 
     found = difference(read(before), read(after))
     if as_json:
@@ -126,11 +127,12 @@ def routes(
     verdict: Annotated[str, typer.Option("--verdict", metavar="WORD", help="STRICT, BASIC_ONLY, FAILED.")] = "STRICT",
 ) -> None:
     """Print a route file for the overloads of one verdict, with the evidence in it."""
+    from flagos_runtime.records import VERDICTS
     from flagos_runtime.survey.result import read
     from flagos_runtime.survey.routes import survey_routes
-    from flagos_runtime.survey.verdicts import VERDICTS
 
-    word = next((item for item in VERDICTS if item == verdict.upper()), None)
+    words: dict[str, Verdict] = {item: item for item in VERDICTS}
+    word = words.get(verdict.upper())
     if word is None:
         raise typer.BadParameter(f"'{verdict}' is no verdict; known are {', '.join(VERDICTS)}")
     say(survey_routes(read(result), word))

@@ -58,7 +58,7 @@ def _row(item: OverloadEntry) -> tuple[str, ...]:
     return item["name"], item["verdict"], f"{passed} of {len(weighed)}", reason[:200]
 
 
-def _listed(counts: Mapping[str, int]) -> str:
+def _listed(counts: Mapping[str, object]) -> str:
     return ", ".join(f"{count} {word}" for word, count in counts.items())
 
 

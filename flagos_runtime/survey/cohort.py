@@ -120,7 +120,9 @@ def _served(facts: Facts, backend: str, routes: PlatformRoutes) -> frozenset[str
 
 def _nothing(backend: str) -> ConfigError:
     message = f"nothing says which overloads of backend '{backend}' to survey"
-    return ConfigError((Diagnostic("FR112", "error", "--ops", message, "name some, as in --ops 'aten::mm,aten::sum.*'"),))
+    return ConfigError(
+        (Diagnostic("FR112", "error", "--ops", message, "name some, as in --ops 'aten::mm,aten::sum.*'"),)
+    )
 
 
 def _unknown(item: str, problem: tuple[str, str]) -> Diagnostic:

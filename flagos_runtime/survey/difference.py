@@ -8,9 +8,9 @@ from typing import Annotated, Final, Literal, TypedDict
 from flagos_runtime.diagnostics import Diagnostic
 from flagos_runtime.documents import SCHEMA_VERSION
 from flagos_runtime.errors import ConfigError
-from flagos_runtime.records import CaseStatus, Verdict
+from flagos_runtime.records import VERDICTS, CaseStatus, Verdict
 from flagos_runtime.survey.result import OverloadEntry, SurveyDocument
-from flagos_runtime.survey.verdicts import IDLE, VERDICTS, verdict
+from flagos_runtime.survey.verdicts import IDLE, verdict
 
 UNSTABLE: Final = "UNSTABLE"
 
@@ -101,7 +101,8 @@ def _case_moves(before: OverloadEntry, after: OverloadEntry) -> Iterator[CaseMov
 def _verdict_moves(before: OverloadEntry, after: OverloadEntry) -> Iterator[VerdictMove]:
     one, other = _statuses(before), _statuses(after)
     stable = [name for name in one if name in other and UNSTABLE not in (one[name], other[name])]
-    old, new = (verdict(statuses[name] for name in stable) for statuses in (one, other))
-    if old != new:
+    old: Verdict = verdict(one[name] for name in stable)
+    new: Verdict = verdict(other[name] for name in stable)
+    if new is not old:
         worse = VERDICTS.index(new) > VERDICTS.index(old)
         yield {"overload": after["name"], "before": old, "after": new, "worse": worse}

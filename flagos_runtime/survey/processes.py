@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TextIO, cast
 
 #: A worker that starts imports torch and maybe a compiler; this bounds no case.
 START_S: Final = 300.0
@@ -66,7 +66,9 @@ class Worker:
             process = self._process = self._started()
         # a worker that has died says so in its messages
         with contextlib.suppress(BrokenPipeError):
-            print(json.dumps(request), file=process.stdin, flush=True)
+            requests = cast("TextIO", process.stdin)
+            requests.write(json.dumps(request) + "\n")
+            requests.flush()
 
     def _started(self) -> subprocess.Popen[str]:
         self.stop()
@@ -81,6 +83,7 @@ class Worker:
             start_new_session=True,  # an interrupt from the terminal is for the survey, which then ends its workers
         )
         threading.Thread(target=_forward, args=(process, self._messages), daemon=True).start()
+        threading.Thread(target=_end_with, args=(process,), daemon=True).start()
         return process
 
     def _kill(self, running: int | None) -> None:
@@ -93,6 +96,13 @@ class Worker:
                     if "exit" in message:
                         return
         self.stop()
+
+
+def _end_with(process: subprocess.Popen[str]) -> None:
+    """End what *process* has started when it ends: a child would keep its output open, and go on unwatched."""
+    process.wait()
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _forward(process: subprocess.Popen[str], messages: queue.Queue[Message | None]) -> None:

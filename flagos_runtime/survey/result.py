@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal, TypedDict, cast
 
 from flagos_runtime.diagnostics import Diagnostic
 from flagos_runtime.documents import SCHEMA_VERSION, json_schema, mismatches
 from flagos_runtime.errors import ConfigError
-from flagos_runtime.records import CaseStatus, Verdict
-from flagos_runtime.survey.verdicts import CASES, VERDICTS, counted, verdict
+from flagos_runtime.records import CASES, VERDICTS, CaseStatus, Verdict
+from flagos_runtime.survey.verdicts import verdict
 
 
 class CaseEntry(TypedDict):
@@ -62,11 +63,33 @@ class CohortEntry(TypedDict):
     overloads: OverloadSet
 
 
-class CountsEntry(TypedDict):
-    """How many overloads have which verdict, and how many cases which status."""
+class VerdictCounts(TypedDict):
+    """How many overloads have which verdict."""
 
-    verdicts: dict[str, int]
-    cases: dict[str, int]
+    STRICT: int
+    BASIC_ONLY: int
+    FAILED: int
+    UNTESTED: int
+
+
+class CaseCounts(TypedDict):
+    """How many cases have which status."""
+
+    PASS: int
+    INVALID_CASE: int
+    UNVERIFIABLE: int
+    ERROR: int
+    WRONG: int
+    CRASH: int
+    TIMEOUT: int
+    UNSTABLE: int
+
+
+class CountsEntry(TypedDict):
+    """What the overloads and their cases come to."""
+
+    verdicts: VerdictCounts
+    cases: CaseCounts
 
 
 class SurveyDocument(TypedDict):
@@ -97,8 +120,8 @@ def document(
         {"name": name, "verdict": verdict(item["status"] for item in found), "cases": found}
         for name, found in sorted(cases.items())
     ]
-    statuses = (item["status"] for found in cases.values() for item in found)
-    verdicts = counted((item["verdict"] for item in overloads), VERDICTS)
+    statuses = Counter(item["status"] for found in cases.values() for item in found)
+    verdicts = Counter(item["verdict"] for item in overloads)
     return {
         "schema_version": SCHEMA_VERSION,
         "created": created,
@@ -107,7 +130,10 @@ def document(
         "backend": cohort["backend"],
         "versions": versions,
         "cohort": cohort,
-        "counts": {"verdicts": dict(verdicts), "cases": dict(counted(statuses, CASES))},
+        "counts": {
+            "verdicts": cast("VerdictCounts", {word: verdicts[word] for word in VERDICTS}),
+            "cases": cast("CaseCounts", {word: statuses[word] for word in CASES}),
+        },
         "overloads": overloads,
     }
 
@@ -128,8 +154,10 @@ def read(path: Path) -> SurveyDocument:
     """
     try:
         found: SurveyDocument = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError((_fault(path, f"cannot be read: {error}"),)) from error
+    except OSError as error:
+        raise ConfigError((_fault(path, f"it cannot be read: {error.strerror}"),)) from error
+    except ValueError as error:
+        raise ConfigError((_fault(path, f"it is no JSON: {error}"),)) from error
     faults = tuple(_fault(path, text) for text in _faults(found))
     if faults:
         raise ConfigError(faults)
@@ -148,4 +176,4 @@ _SHOWN = 10
 
 
 def _fault(path: Path, text: str) -> Diagnostic:
-    return Diagnostic("FR122", "error", str(path), text, "name a file that 'flagos-runtime survey run' has written")
+    return Diagnostic("FR122", "error", str(path), text, "name a file that 'flagos-runtime survey run' wrote")

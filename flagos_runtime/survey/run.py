@@ -120,7 +120,7 @@ class _Crew:
         if not self._orders.forked:
             self._worker.stop()
         if message["exit"] == 0 or self._stopped.is_set():
-            return message["exit"] == 0
+            return bool(message["exit"] == 0)
         if begun is None:
             raise RuntimeError(f"a worker ended with {message['exit']} before any case of {name}")
         status: CaseStatus = "TIMEOUT" if message.get("timed_out") else "CRASH"
@@ -138,7 +138,9 @@ class _Crew:
             "repeats": settings.pop("repeats"),
             "settings": settings,
             # those of its in-place and functional forms too
-            "index": {key: item for key, item in self._orders.index.items() if key.partition(".")[0].rstrip("_") == packet},
+            "index": {
+                key: item for key, item in self._orders.index.items() if key.partition(".")[0].rstrip("_") == packet
+            },
             "done": [case["id"] for case in self._journal.cases.get(name, ())],
         }
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Final, get_args
+from collections.abc import Iterable
+from typing import Final
 
 from flagos_runtime.records import CaseStatus, Verdict
 
-CASES: Final[tuple[CaseStatus, ...]] = get_args(CaseStatus)
-VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 #: Of no weight: there is no answer of the CPU to compare with.
 IDLE: Final = frozenset({"INVALID_CASE", "UNVERIFIABLE"})
 
@@ -27,9 +24,3 @@ def verdict(statuses: Iterable[CaseStatus]) -> Verdict:
     if passed == len(weighed):
         return "STRICT"
     return "BASIC_ONLY" if passed else "FAILED"
-
-
-def counted(found: Iterable[str], words: tuple[str, ...]) -> Mapping[str, int]:
-    """Return how often each of *words* is among *found*."""
-    counts = Counter(found)
-    return {word: counts[word] for word in words}

@@ -12,8 +12,10 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TextIO
+
+Say = Callable[..., None]
 
 
 def main() -> None:
@@ -30,7 +32,7 @@ def main() -> None:
         _answer(json.loads(line), answers, say)
 
 
-def _answer(request: Mapping[str, Any], answers: TextIO, say: Any) -> None:
+def _answer(request: Mapping[str, Any], answers: TextIO, say: Say) -> None:
     # imported here: torch is loaded, and the runtime active, before the first request is read in no case
     from flagos_runtime.activation import active_context
     from flagos_runtime.integration.survey import session
@@ -53,7 +55,7 @@ def _answer(request: Mapping[str, Any], answers: TextIO, say: Any) -> None:
     say(exit=os.waitstatus_to_exitcode(status))
 
 
-def _leave_after(request: Mapping[str, Any], answers: TextIO, say: Any) -> None:
+def _leave_after(request: Mapping[str, Any], answers: TextIO, say: Say) -> None:
     """Try the overload of *request* and end this child without what its parent does at the end."""
     from flagos_runtime.activation import active_context  # imported by now, as the next
     from flagos_runtime.integration.survey import session
@@ -63,7 +65,7 @@ def _leave_after(request: Mapping[str, Any], answers: TextIO, say: Any) -> None:
         try:
             session.try_overload(active_context(), request, say)
             code = 0
-        except Exception:
+        except Exception:  # noqa: BLE001 - told to the parent, which raises it
             say(failed=traceback.format_exc(limit=-4))
     with contextlib.suppress(BaseException):
         answers.flush()

@@ -151,7 +151,8 @@ def install_values(context: Context, step: StepSpec) -> None:
             "create_dot": values.dot,
             "get_bf16": values.constant,
         }
-        return wraps.get(name, values.by_value)(module, getattr(module.InterpreterBuilder, name, None))
+        stock: Any = getattr(module.InterpreterBuilder, name, None)
+        return wraps.get(name, values.by_value)(module, stock)
 
     install_at(context, step, _INTERPRETER, f"InterpreterBuilder.{name}", build)
 

@@ -54,7 +54,9 @@ def by_value(module: Any, stock: Method) -> Method:
         handles = [item for item in arguments if isinstance(item, module.TensorHandle)]
         narrows = any(map(is_bfloat16, handles)) and _BITWISE.isdisjoint(_functions(arguments))
         if narrows:
-            arguments = tuple(wide(module, item) if isinstance(item, module.TensorHandle) else item for item in arguments)
+            arguments = tuple(
+                wide(module, item) if isinstance(item, module.TensorHandle) else item for item in arguments
+            )
         result = stock(self, *arguments, **rest)
         if result.data.dtype == np.bool_:
             return module.TensorHandle(result.data, tl.int1)

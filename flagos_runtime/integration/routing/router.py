@@ -148,7 +148,10 @@ class _Route:
         return loaded
 
     def _may_go_on(self, kernels: list[_Link], failed: _Link, error: Exception) -> bool:
-        """Decide what follows a failure, and note it: what does not exist or compile for one call will not for the next."""
+        """Decide what follows a failure, and note it.
+
+        A kernel is tried once: what does not exist or compile for one call will not for the next.
+        """
         policy = self._decision.on_failure
         if policy == "raise" or not is_kernel_failure(error):
             return False

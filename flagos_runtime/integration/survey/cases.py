@@ -117,7 +117,8 @@ class _Maker:
         wanted = {packet, packet.removesuffix("_")}
         entries = [(name, item) for name, item in database().items() if wanted & _names(item)]
         yield from _in_turn(
-            (f"direct/{name}", direct_calls(self.op, item, kind, seed=self.seed, most=_quota(kind))) for name, item in entries
+            (f"direct/{name}", direct_calls(self.op, item, kind, seed=self.seed, most=_quota(kind)))
+            for name, item in entries
         )
 
     def _calls(self, name: str, item: OpInfo, kind: torch.dtype) -> list[Call]:

@@ -173,9 +173,9 @@ def _unlike(found: Any, wanted: Any, *, exact: bool, values: bool) -> str:
 
 
 def _unequal(found: torch.Tensor, wanted: torch.Tensor, *, exact: bool) -> str:
-    tolerance = {"rtol": 0.0, "atol": 0.0} if exact else {}
+    tolerance = 0.0 if exact else None
     try:
-        torch.testing.assert_close(found, wanted, equal_nan=True, **tolerance)
+        torch.testing.assert_close(found, wanted, equal_nan=True, rtol=tolerance, atol=tolerance)
     except AssertionError as error:
         return " ".join(str(error).split())
     return ""
