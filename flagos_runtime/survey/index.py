@@ -43,8 +43,8 @@ def _found(environment: Mapping[str, str], advance: Callable[[str], None]) -> di
                 found.setdefault(overload, []).append(message["entry"])
             if "entry" in message:
                 advance(message["entry"])
-            if message.get("failed") or message.get("exit"):
-                raise FlagosError(f"torch's operator database cannot be used: {message.get('failed', 'a worker died')}")
+            if message.get("exit"):
+                raise FlagosError(f"torch's operator database cannot be used: {message['said']}")
     finally:
         worker.stop()
     return found

@@ -9,9 +9,10 @@ import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TextIO, cast
+from typing import IO, Any, Final, TextIO, cast
 
 #: A worker that starts imports torch and maybe a compiler; this bounds no case.
 START_S: Final = 300.0
@@ -26,12 +27,13 @@ class Worker:
         self._environment = {**environment, "OMP_NUM_THREADS": "1"}
         self._process: subprocess.Popen[str] | None = None
         self._messages: queue.Queue[Message | None] = queue.Queue()
+        self._errors: IO[bytes] | None = None
 
     def ask(self, request: Mapping[str, Any], timeout_s: float) -> Iterator[Message]:
         """Yield what the worker says, at last ``{"exit": code}``.
 
         Where it says nothing for *timeout_s* after it has begun a case, what runs is killed, and the last message says
-        ``timed_out``. A worker that dies gives ``{"exit": -9}``.
+        ``timed_out``. A worker that dies gives ``{"exit": -9}`` with the last line of its standard error as ``said``.
         """
         self._send(request)
         running, limit = None, START_S
@@ -43,8 +45,9 @@ class Worker:
                 yield {"exit": -signal.SIGKILL, "timed_out": True}
                 return
             if message is None:
+                said = self._last_words()
                 self.stop()
-                yield {"exit": -signal.SIGKILL}
+                yield {"exit": -signal.SIGKILL, "said": said}
                 return
             running = message.get("pid", running)
             limit = timeout_s if "begun" in message else START_S
@@ -59,6 +62,8 @@ class Worker:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+        if self._errors is not None:
+            self._errors.close()
 
     def _send(self, request: Mapping[str, Any]) -> None:
         process = self._process
@@ -73,11 +78,12 @@ class Worker:
     def _started(self) -> subprocess.Popen[str]:
         self.stop()
         self._messages = queue.Queue()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process is ended
         process = subprocess.Popen(
             [sys.executable, "-m", "flagos_runtime.survey.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._errors,
             text=True,
             env=self._environment,
             start_new_session=True,  # an interrupt from the terminal is for the survey, which then ends its workers
@@ -85,6 +91,13 @@ class Worker:
         threading.Thread(target=_forward, args=(process, self._messages), daemon=True).start()
         threading.Thread(target=_end_with, args=(process,), daemon=True).start()
         return process
+
+    def _last_words(self) -> str:
+        if self._errors is None:
+            return ""
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "nothing was said")
 
     def _kill(self, running: int | None) -> None:
         """Kill the child that hangs; where there is none, or it does not end, the worker itself."""

@@ -122,7 +122,8 @@ class _Crew:
         if message["exit"] == 0 or self._stopped.is_set():
             return bool(message["exit"] == 0)
         if begun is None:
-            raise RuntimeError(f"a worker ended with {message['exit']} before any case of {name}")
+            said = message.get("said", "")
+            raise RuntimeError(f"a worker ended with {message['exit']} before any case of {name}: {said}")
         status: CaseStatus = "TIMEOUT" if message.get("timed_out") else "CRASH"
         detail = f"no answer in {self._orders.timeout_s:g} s" if message.get("timed_out") else _death(message["exit"])
         self._journal.add(name, _entry({**begun, "id": begun["begun"], "seconds": 0.0}, status, detail))

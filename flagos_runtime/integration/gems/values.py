@@ -100,12 +100,16 @@ def constant(module: Any, _: object) -> Method:
 
 
 def argument(module: Any) -> Method:
-    """Take a truth value among the arguments of a kernel for one."""
+    """Give truth values and fractions among the arguments of a kernel the types that the compiler gives them."""
     stock: Method = module._implicit_cvt
+    kinds = {bool: (np.bool_, "int1"), float: (np.float32, "float32")}
 
     def convert(value: Any) -> Any:
-        if isinstance(value, bool):
-            return tl.tensor(module.TensorHandle(np.array([value]), tl.int1), tl.int1)
-        return stock(value)
+        if type(value) not in kinds:
+            return stock(value)
+        dtype, name = kinds[type(value)]
+        kind = getattr(tl, name)  # not there yet while this module is imported
+        with np.errstate(over="ignore"):  # what float32 cannot hold is infinite on a device too
+            return tl.tensor(module.TensorHandle(np.array([value], dtype=dtype), kind), kind)
 
     return convert
