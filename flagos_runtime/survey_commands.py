@@ -14,7 +14,6 @@ from flagos_runtime.console import PROBLEM, command, note, print_page, say, say_
 # Imports inside functions below: `--help` of any command must not pay for a survey.
 
 if TYPE_CHECKING:
-    from flagos_runtime.records import Verdict
     from flagos_runtime.survey.cohort import Cohort
     from flagos_runtime.survey.journal import Journal
     from flagos_runtime.survey.result import SettingsEntry, SurveyDocument
@@ -124,15 +123,12 @@ def diff(
 @command
 def routes(
     result: ResultArgument,
-    verdict: Annotated[str, typer.Option("--verdict", metavar="WORD", help="STRICT, BASIC_ONLY, FAILED.")] = "STRICT",
+    by_dtype: Annotated[
+        bool, typer.Option("--by-dtype", help="Route what is right in some dtypes too, for those.")
+    ] = False,
 ) -> None:
-    """Print a route file for the overloads of one verdict, with the evidence in it."""
-    from flagos_runtime.records import VERDICTS
+    """Print a route file for the overloads that are STRICT, with the evidence in it."""
     from flagos_runtime.survey.result import read
     from flagos_runtime.survey.routes import survey_routes
 
-    words: dict[str, Verdict] = {item: item for item in VERDICTS}
-    word = words.get(verdict.upper())
-    if word is None:
-        raise typer.BadParameter(f"'{verdict}' is no verdict; known are {', '.join(VERDICTS)}")
-    say(survey_routes(read(result), word))
+    say(survey_routes(read(result), by_dtype=by_dtype))

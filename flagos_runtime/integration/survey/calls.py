@@ -40,6 +40,11 @@ class Call:
         tree_map(lambda item: found.append(item) if isinstance(item, torch.Tensor) else None, self._both())
         return found
 
+    def with_dtype(self, at: int, dtype: torch.dtype) -> Call:
+        """Return the call with the tensor at place *at* of the positional ones in another *dtype*."""
+        chosen = Call(self.args).tensors()[at]
+        return self.mapped(lambda tensor: tensor.to(dtype) if tensor is chosen else tensor)
+
     def of(self, op: torch._ops.OpOverload) -> Any:
         """Call *op*."""
         return op(*self.args, **self.kwargs)

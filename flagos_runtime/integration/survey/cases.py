@@ -59,8 +59,8 @@ def cases_of(overload: str, index: Index, settings: Settings) -> list[Case]:
     """Return the cases of *overload*, at most ``settings.most``."""
     maker = _Maker(overload, index, settings)
     recorded = maker.recorded()
-    sources = (recorded, maker.laid_out_anew(recorded), maker.with_gradient(recorded), maker.synthesised(recorded))
-    unique = {case.id: case for case in chain.from_iterable(sources)}
+    variants = (maker.laid_out_anew, maker.in_two_dtypes, maker.with_gradient, maker.synthesised)
+    unique = {case.id: case for case in chain(recorded, *(make(recorded) for make in variants))}
     return list(islice(unique.values(), settings.most))
 
 
@@ -138,6 +138,15 @@ class _Maker:
         for case in [item for item in recorded if item.dtype == "float32"][:3]:
             yield Case(f"gaps/{case.id}", "gaps", case.dtype, case.call.mapped(spread))
 
+    def in_two_dtypes(self, recorded: list[Case]) -> Iterator[Case]:
+        """Yield one call with its first and its last tensor in another dtype, where the CPU promotes such."""
+        fitting = (item for item in recorded if item.dtype == "float32" and _has_two_operands(item.call))
+        for case in islice(fitting, 1):
+            for at, kind in ((0, torch.int64), (-1, torch.float64)):
+                call = case.call.with_dtype(at, kind)
+                if self._is_valid(call):
+                    yield Case(f"mixed/{_title(kind)}/{case.id}", "mixed", f"{case.dtype}+{_title(kind)}", call)
+
     def with_gradient(self, recorded: list[Case]) -> Iterator[Case]:
         """Yield one call to be differentiated."""
         fitting = (item for item in recorded if item.dtype == "float32" and _differentiable(item.call))
@@ -172,6 +181,10 @@ def _quota(kind: torch.dtype) -> int:
 
 def _title(kind: torch.dtype) -> str:
     return str(kind).removeprefix("torch.")
+
+
+def _has_two_operands(call: Call) -> bool:
+    return sum(tensor.is_floating_point() for tensor in Call(call.args).tensors()) > 1
 
 
 def _differentiable(call: Call) -> bool:
