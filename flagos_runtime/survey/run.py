@@ -107,6 +107,8 @@ class _Crew:
         for message in self._worker.ask(self._request(name), self._orders.timeout_s):
             if "begun" in message:
                 begun = message
+            elif "made" in message:
+                begun = None
             elif "status" in message:
                 self._journal.add(name, _entry(message, message["status"], message["detail"]))
                 begun = None

@@ -14,7 +14,7 @@ import torch
 from flagos_runtime.integration.routing.library import overload_of
 from flagos_runtime.integration.survey.calls import HOST, Call, spread
 from flagos_runtime.integration.survey.recorded import DTYPES, calls_of, database, direct_calls, overload_name
-from flagos_runtime.integration.survey.synthesised import bases, derived, profiles, synthesised
+from flagos_runtime.integration.survey.synthesised import Synthesiser, bases, derived, profiles
 
 if TYPE_CHECKING:
     from torch.testing._internal.opinfo.core import OpInfo
@@ -157,10 +157,13 @@ class _Maker:
     def synthesised(self, recorded: list[Case]) -> Iterator[Case]:
         """Yield calls made up from the schema, where the database leads to none."""
         shapes = profiles(self.settings.largest)
+        maker = Synthesiser(self.op, self.seed, self._is_valid)
         for kind in () if recorded else DTYPES:
-            for profile in shapes if kind == DTYPES[0] else shapes[:3]:
-                call = synthesised(self.op, profile, kind, self.seed)
+            found = 0
+            for profile in shapes:
+                call = maker.call(profile, kind) if kind == DTYPES[0] or found < OF_OTHERS else None
                 if call is not None:
+                    found += 1
                     yield Case(f"profile/{profile.name}/{_title(kind)}", "profile", _title(kind), call)
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from flagos_runtime.integration.context import Context
 
 BY: Final = "survey"
+#: Stands for a case while cases are made.
+MAKING: Final = "making cases"
 
 Say = Callable[..., None]
 
@@ -54,6 +56,8 @@ def reach(names: tuple[str, ...]) -> Iterator[tuple[str, list[str]]]:
 def try_overload(context: Context, request: Mapping[str, Any], say: Say) -> None:
     """Try the overload of *request* and *say* what each case comes to, before and after it."""
     overload, backend = request["overload"], request["backend"]
+    if MAKING in request["done"]:
+        return
     counts = install_operators(context, (_decision(overload, backend),), by=BY)
     # the device's own kernels are not counted: each look is a call more
     looks = itertools.count()
@@ -61,7 +65,11 @@ def try_overload(context: Context, request: Mapping[str, Any], say: Say) -> None
     device = torch.device(context.device_type, 0)
     trial = Trial(overload_of(overload), device, served, backend, request["repeats"])
     index = {name: tuple(items) for name, items in request["index"].items()}
-    for case in cases_of(overload, index, Settings(**request["settings"])):
+    # the CPU is asked which calls it takes, and may die of one
+    say(begun=MAKING, kind="", dtype="")
+    cases = cases_of(overload, index, Settings(**request["settings"]))
+    say(made=len(cases))
+    for case in cases:
         if case.id not in request["done"]:
             say(begun=case.id, kind=case.kind, dtype=case.dtype)
             say(id=case.id, kind=case.kind, dtype=case.dtype, **trial.outcome(case)._asdict())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import torch
 
-from flagos_runtime.integration.survey.calls import Call, spread
+from flagos_runtime.integration.survey.calls import HOST, Call, spread
 
 
 class Profile(NamedTuple):
@@ -29,87 +31,145 @@ def profiles(largest: int) -> tuple[Profile, ...]:
         Profile("large", (2, largest // 2)),
         Profile("3d", (2, 5, 4)),
         Profile("4d", (2, 3, 6, 6)),
+        Profile("5d", (1, 2, 4, 4, 4)),
     )
 
 
-def synthesised(op: torch._ops.OpOverload, profile: Profile, dtype: torch.dtype, seed: int) -> Call | None:
-    """Return a call of *op*, ``None`` where its schema asks for something that has no sensible value of its own."""
-    maker = _Maker(op, profile, dtype, seed)
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    for argument in op._schema.arguments:
-        if argument.is_out:
-            kwargs[argument.name] = torch.empty(0, dtype=dtype)
-            continue
-        value = maker.value(argument)
-        if value is _NOTHING:
-            return None
-        if argument.kwarg_only:
-            kwargs[argument.name] = value
-        else:
-            args.append(value)
-    return Call(tuple(args), kwargs)
+class Synthesiser:
+    """Makes calls of *op* from its schema, of arguments that the CPU takes.
+
+    A schema does not say which shapes go together. Each argument has a few values that it may sensibly have, and for
+    each profile such are combined, the plain ones first, until *is_valid* says yes.
+    """
+
+    def __init__(self, op: torch._ops.OpOverload, seed: int, is_valid: Callable[[Call], bool]) -> None:
+        self._op = op
+        self._seed = seed
+        self._is_valid = is_valid
+        self._found: dict[str, tuple[int, ...]] = {}
+
+    def call(self, profile: Profile, dtype: torch.dtype) -> Call | None:
+        """Return a call with tensors like *profile*; ``None`` where none was found."""
+        attempts = [self._found[profile.name]] if profile.name in self._found else self._attempts()
+        for choice in attempts:
+            made = self._made(profile, dtype, choice)
+            if made is not None and self._is_valid(made):
+                self._found[profile.name] = choice
+                return made
+        return None
+
+    def _attempts(self) -> Iterator[tuple[int, ...]]:
+        count = len(self._op._schema.arguments)
+        yield (0,) * count
+        choose = random.Random(self._seed)
+        for _ in range(_ATTEMPTS):
+            yield tuple(choose.randrange(_CHOICES) for _ in range(count))
+
+    def _made(self, profile: Profile, dtype: torch.dtype, choice: tuple[int, ...]) -> Call | None:
+        values = _Values(profile, dtype, self._seed)
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        for argument, at in zip(self._op._schema.arguments, choice, strict=True):
+            value = values.of(argument, at)
+            if value is _NOTHING:
+                return None
+            if argument.kwarg_only:
+                kwargs[argument.name] = value
+            else:
+                args.append(value)
+        return Call(tuple(args), kwargs)
 
 
 _NOTHING: Final = object()
-_INDICES: Final = frozenset({"index", "indices", "target", "offsets", "batch2", "sorted_indices"} - {"batch2"})
+_ATTEMPTS: Final = 200
+_CHOICES: Final = 6
+_INDICES: Final = frozenset({"index", "indices", "target", "offsets", "sorted_indices"})
 _MASKS: Final = frozenset({"mask", "condition"})
+_SIZES: Final = frozenset({"size", "shape", "sizes", "normalized_shape", "output_size"})
 _DIMENSIONS: Final = frozenset({"dim", "dim0", "start_dim", "axis"})
 
 
-class _Maker:
-    """Makes arguments by their types and names."""
+class _Values:
+    """Values that an argument may have, by its type and name; the first is the plain one."""
 
-    def __init__(self, op: torch._ops.OpOverload, profile: Profile, dtype: torch.dtype, seed: int) -> None:
-        self.op = op
-        self.profile = profile
+    def __init__(self, profile: Profile, dtype: torch.dtype, seed: int) -> None:
+        self.shape = profile.shape
+        self.gaps = profile.gaps
         self.dtype = dtype
         self.generator = torch.Generator().manual_seed(seed)
-        self.makers: dict[str, Callable[[Any], Any]] = {
-            "Tensor": self._tensor,
-            "List[Tensor]": lambda argument: [self._tensor(argument), self._tensor(argument)],
-            "number": lambda argument: 2 if not self.dtype.is_floating_point else 1.5,
-            "int": self._integer,
-            "SymInt": self._integer,
-            "List[int]": self._integers,
-            "List[SymInt]": self._integers,
-            "bool": lambda _: False,
-            "float": lambda argument: 0.5 if argument.name != "eps" else 1e-5,
-            "Device": lambda _: torch.device("cpu"),
-        }
 
-    def value(self, argument: Any) -> Any:
+    def of(self, argument: Any, at: int) -> Any:
+        """Return value number *at* of *argument*; numbers beyond the last begin again."""
+        if argument.is_out:
+            return torch.empty(0, dtype=self.dtype)
         kind = str(argument.type)
-        if argument.has_default_value() and kind != "Optional[Device]":
-            return argument.default_value
         if kind == "Optional[Device]":
-            return torch.device("cpu")
-        if kind.startswith("Optional["):
-            return None
-        maker = self.makers.get(kind)
-        return maker(argument) if maker is not None else _NOTHING
+            return HOST
+        if kind.startswith("Optional[") or argument.has_default_value():
+            plain = argument.default_value if argument.has_default_value() else None
+            inner = kind.removeprefix("Optional[").removesuffix("]") if kind.startswith("Optional[") else kind
+            # most calls leave out what may be left out
+            return plain if at < _CHOICES // 2 or inner in _LEFT_OUT else self._chosen(argument, inner, at)
+        return self._chosen(argument, kind, at)
 
-    def _tensor(self, argument: Any) -> torch.Tensor:
-        shape = self.profile.shape
+    def _chosen(self, argument: Any, kind: str, at: int) -> Any:
+        maker = _MAKERS.get(kind)
+        if maker is None:
+            return _NOTHING
+        found = maker(self, argument)
+        return found[at % len(found)]() if callable(found[0]) else found[at % len(found)]
+
+    def tensors(self, argument: Any) -> list[Callable[[], torch.Tensor]]:
+        shape = self.shape
+        shapes = dict.fromkeys((shape, shape[-1:], shape[:-1], shape[1:2], shape[::-1], (shape[-1:] * 2)))
         if argument.name in _INDICES:
-            most = min(shape, default=1) or 1
-            return torch.randint(0, most, shape, generator=self.generator)
+            return [partial(self._indices, item) for item in (shape, shape[:-1], shape[:1])]
         if argument.name in _MASKS:
-            return torch.randint(0, 2, shape, generator=self.generator).bool()
+            return [lambda: torch.randint(0, 2, shape, generator=self.generator).bool()]
+        return [partial(self._numbers, item) for item in shapes]
+
+    def _indices(self, shape: tuple[int, ...]) -> torch.Tensor:
+        return torch.randint(0, min(self.shape, default=1) or 1, shape, generator=self.generator)
+
+    def _numbers(self, shape: tuple[int, ...]) -> torch.Tensor:
         made = numbers(shape, self.dtype, self.generator)
-        return spread(made) if self.profile.gaps else made
+        return spread(made) if self.gaps else made
 
-    def _integer(self, argument: Any) -> int:
-        if argument.name in _DIMENSIONS:
-            return len(self.profile.shape) - 1 if self.profile.shape else 0
-        return 1
+    def integers(self, argument: Any) -> list[int]:
+        last = max(len(self.shape) - 1, 0)
+        if argument.name.startswith("num_"):  # how many there are of what indices point at
+            return [max(self.shape, default=1)]
+        return [last, 0] if argument.name in _DIMENSIONS else [1, 0, 2, *self.shape[:1], *self.shape[-1:]]
 
-    def _integers(self, argument: Any) -> list[int]:
-        if argument.name in {"size", "shape", "sizes", "normalized_shape"}:
-            return list(self.profile.shape[-1:] if argument.name == "normalized_shape" else self.profile.shape)
+    def lists(self, argument: Any) -> list[list[int]]:
+        dims = len(self.shape)
+        inner = max(dims - 2, 0)
+        if argument.name in _SIZES:
+            return [list(self.shape), list(self.shape[-1:]), [3] * inner, [8] * inner]
         if argument.name in {"dims", "dim"}:
-            return [0] if self.profile.shape else []
-        return [1] * max(len(self.profile.shape), 1)
+            return [[0] if dims else [], [max(dims - 1, 0)]]
+        return [[1] * max(dims, 1), [1] * inner, [2] * inner, [1] * 2 * inner, [0] * inner, [1, 1]]
+
+    def scalars(self, _: Any) -> list[float]:
+        return [1.5, 0.5, 3.0] if self.dtype.is_floating_point else [2, 1, 3]
+
+
+#: What is left at its default: values of these types say where and in what form, and not what.
+_LEFT_OUT: Final = frozenset({"ScalarType", "Layout", "MemoryFormat", "Generator", "str"})
+_MAKERS: Final[dict[str, Callable[[_Values, Any], Any]]] = {
+    "Tensor": _Values.tensors,
+    "List[Tensor]": lambda values, argument: [lambda: [values.tensors(argument)[0]() for _ in range(2)]],
+    "List[Optional[Tensor]]": lambda values, _: [lambda: [values._indices(values.shape[:1])]],
+    "number": _Values.scalars,
+    "int": _Values.integers,
+    "SymInt": _Values.integers,
+    "List[int]": _Values.lists,
+    "List[SymInt]": _Values.lists,
+    "bool": lambda *_: [False, True],
+    "float": lambda _, argument: [1e-5] if argument.name == "eps" else [0.5, 1.0, 2.0],
+    "str": lambda *_: ["same", "valid", "mean"],
+    "Device": lambda *_: [HOST],
+}
 
 
 def numbers(shape: tuple[int, ...], dtype: torch.dtype, generator: torch.Generator) -> torch.Tensor:
