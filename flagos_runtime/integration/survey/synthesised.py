@@ -46,11 +46,17 @@ class Synthesiser:
         self._op = op
         self._seed = seed
         self._is_valid = is_valid
+        self._plain = (0,) * len(op._schema.arguments)
         self._found: dict[str, tuple[int, ...]] = {}
 
     def call(self, profile: Profile, dtype: torch.dtype) -> Call | None:
-        """Return a call with tensors like *profile*; ``None`` where none was found."""
-        attempts = [self._found[profile.name]] if profile.name in self._found else self._attempts()
+        """Return a call with tensors like *profile*; ``None`` where none was found.
+
+        One of float32 and one of int64 are looked for; what was found there serves the other dtypes.
+        """
+        known = self._found.get(profile.name)
+        searched = known is None and dtype in {torch.float32, torch.int64}
+        attempts = self._attempts() if searched else [known or self._plain]
         for choice in attempts:
             made = self._made(profile, dtype, choice)
             if made is not None and self._is_valid(made):
@@ -59,11 +65,10 @@ class Synthesiser:
         return None
 
     def _attempts(self) -> Iterator[tuple[int, ...]]:
-        count = len(self._op._schema.arguments)
-        yield (0,) * count
+        yield self._plain
         choose = random.Random(self._seed)
         for _ in range(_ATTEMPTS):
-            yield tuple(choose.randrange(_CHOICES) for _ in range(count))
+            yield tuple(choose.randrange(_CHOICES) for _ in self._plain)
 
     def _made(self, profile: Profile, dtype: torch.dtype, choice: tuple[int, ...]) -> Call | None:
         values = _Values(profile, dtype, self._seed)
@@ -81,7 +86,7 @@ class Synthesiser:
 
 
 _NOTHING: Final = object()
-_ATTEMPTS: Final = 200
+_ATTEMPTS: Final = 100
 _CHOICES: Final = 6
 _INDICES: Final = frozenset({"index", "indices", "target", "offsets", "sorted_indices"})
 _MASKS: Final = frozenset({"mask", "condition"})
