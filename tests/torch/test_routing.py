@@ -137,6 +137,19 @@ def test_kernel_written_with_its_own_operator_ends(answer) -> None:
     assert found == [[9.0, 9.0], {"flaggems": 1, "prior": 1}]
 
 
+def test_complex_calls_go_past_triton_kernels(answer) -> None:
+    """FlagGems' kernels have no complex type, so a call with a complex operand or number takes the prior kernel."""
+    code = """
+    a = torch.ones(2, device="cuda")
+    b = torch.ones(2, dtype=torch.complex64, device="cuda")
+    print(json.dumps([str((b + b).dtype), (a + a).tolist(), served("aten::add.Tensor")]))
+    """
+
+    found, _ = answer("aten::add.Tensor: flaggems", code)
+
+    assert found == ["torch.complex64", [2.0, 2.0], {"flaggems": 1, "prior": 1}]
+
+
 def test_dtype_guard_leaves_other_dtypes_to_the_kernel_that_was_there(answer) -> None:
     """A route limited to float16 serves float16; int64, and float32 with a number, keep the prior kernel's answer."""
     code = """
