@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from flagos_runtime.errors import ActivationError
-from flagos_runtime.integration.device import guard, kernels, storage
+from flagos_runtime.integration.device import farewell, guard, kernels, storage
 from flagos_runtime.integration.device.boards import BOARDS, DEVICE_TYPE
 from flagos_runtime.integration.device.module import build_module, dormant_module
 from flagos_runtime.integration.routing.library import fall_through, register_kernels
@@ -47,6 +47,7 @@ def install_guard(context: Context, step: StepSpec) -> None:
     )
     BOARDS.power_on(count, capacity)
     guard.register(count)
+    farewell.register()
     guard.set_available(True)
     context.ledger.one_way(step.target)
     context.ledger.adopt(f"{step.target}.is_available", lambda: guard.set_available(False), by=step.id)
